@@ -1,0 +1,30 @@
+# Warnings, sanitizers and coverage for our own targets, never exported to consumers.
+add_library(plsh_options INTERFACE)
+target_compile_options(plsh_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  $<$<BOOL:${PLSH_WERROR}>:-Werror>)
+if(PLSH_SANITIZE)
+  target_compile_options(plsh_options INTERFACE
+    -fsanitize=${PLSH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(plsh_options INTERFACE -fsanitize=${PLSH_SANITIZE})
+endif()
+if(PLSH_COVERAGE)
+  target_compile_options(plsh_options INTERFACE --coverage)
+  target_link_options(plsh_options INTERFACE --coverage)
+endif()
+
+# A static library `plsh_NAME`, exported as plsh::NAME, with its headers in include/plsh/NAME.
+function(plsh_add_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(plsh_${name} STATIC ${ARG_SOURCES})
+  add_library(plsh::${name} ALIAS plsh_${name})
+  set_target_properties(plsh_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(plsh_${name} PUBLIC
+    $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(plsh_${name} PUBLIC cxx_std_20)
+  target_link_libraries(plsh_${name} PUBLIC ${ARG_PUBLIC}
+                        PRIVATE $<BUILD_INTERFACE:plsh_options> ${ARG_PRIVATE})
+  install(TARGETS plsh_${name} EXPORT plshTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY include/plsh DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endfunction()

@@ -1,0 +1,11 @@
+# find_package(plsh) gives plsh::reference and plsh::properties.
+include(CMakePackageConfigHelpers)
+set(PLSH_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/plsh)
+install(EXPORT plshTargets NAMESPACE plsh:: DESTINATION ${PLSH_CMAKE_DIR})
+configure_package_config_file(cmake/plshConfig.cmake.in ${PROJECT_BINARY_DIR}/plshConfig.cmake
+                              INSTALL_DESTINATION ${PLSH_CMAKE_DIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/plshConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/plshConfig.cmake ${PROJECT_BINARY_DIR}/plshConfigVersion.cmake
+              cmake/Dependencies.cmake
+        DESTINATION ${PLSH_CMAKE_DIR})
