@@ -1,5 +1,215 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <plsh/properties/audit.hpp>
+
 #include "command.hpp"
+#include "report/report.hpp"
 
 namespace plsh::cli {
-void add_audit(CLI::App&, int&) {}
+namespace {
+
+namespace fs = std::filesystem;
+using properties::AuditOptions;
+using properties::AuditReport;
+using properties::ClaimReport;
+using properties::Effort;
+using properties::Verdict;
+
+struct Arguments {
+  std::vector<std::string> claims;
+  bool quick = false;
+  bool full = false;
+  std::string out = "plsh-audit";
+  std::uint64_t seed = 1;
+  std::string data;
+};
+
+/// The data file of the source tree, or of the installation that this program belongs to.
+std::string default_data() {
+  const char* name = "smollm2-135m-qkv.safetensors";
+  const fs::path in_tree = fs::path(PLSH_DATA_DIR) / name;
+  std::error_code ignored;
+  if (fs::exists(in_tree, ignored)) return in_tree;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  return program.parent_path().parent_path() / "share/plsh/data" / name;
+}
+
+/// A file that appears whole or not at all: written beside its place, then renamed.
+void write_whole(const fs::path& path, const std::string& content) {
+  const fs::path part = path.string() + ".part";
+  {
+    std::ofstream file(part, std::ios::binary);
+    file << content;
+    file.flush();
+    if (!file) {
+      std::error_code ignored;
+      fs::remove(part, ignored);
+      throw std::runtime_error("cannot write " + path.string());
+    }
+  }
+  std::error_code error;
+  fs::rename(part, path, error);
+  if (error) {
+    std::error_code ignored;
+    fs::remove(part, ignored);
+    throw std::runtime_error("cannot write " + path.string() + ": " + error.message());
+  }
+}
+
+/// Creates the folder and sees that a file can be written there, before hours of work are spent.
+void prepare_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error || !fs::is_directory(folder))
+    throw std::runtime_error("--out " + folder.string() + ": cannot create the folder" +
+                             (error ? ": " + error.message() : ""));
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    throw std::runtime_error("--out " + folder.string() + ": the folder is not writable");
+}
+
+/// One line on stderr that is overwritten as the work goes on; nothing in a pipe.
+class ProgressLine {
+ public:
+  ProgressLine() : terminal_(isatty(STDERR_FILENO) != 0) {}
+  ~ProgressLine() { clear(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const std::string& claim, const std::string& stage, double fraction) {
+    if (!terminal_) return;
+    const std::lock_guard lock(mutex_);
+    fmt::print(stderr, "\r\033[K  {:<4} {:<40} {:3.0f}%", claim, stage, 100 * fraction);
+    std::fflush(stderr);
+  }
+  void clear() {
+    if (terminal_) fmt::print(stderr, "\r\033[K");
+  }
+
+ private:
+  const bool terminal_;
+  std::mutex mutex_;
+};
+
+std::string command_line(const Arguments& arguments) {
+  std::string line = "plsh audit";
+  if (!arguments.claims.empty()) line += fmt::format(" --claims {}", fmt::join(arguments.claims, ","));
+  if (arguments.quick) line += " --quick";
+  if (arguments.full) line += " --full";
+  return line + fmt::format(" --seed {}", arguments.seed);
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string number(const std::optional<properties::NamedValue>& value) {
+  return value ? fmt::format("{:.4g}", value->value) : "-";
+}
+
+void print_table(const AuditReport& report) {
+  constexpr const char* row = "{:<4} {:<27} {:<11} {:>10} {:>10} {:>9} {:>11}\n";
+  fmt::print(row, "", "claim", "verdict", "constant", "observed", "tightness", "e-value");
+  for (const ClaimReport& r : report.claims)
+    fmt::print(row, r.claim.id, r.claim.title, to_string(r.verdict), number(r.constant),
+               number(r.observed), r.tightness ? fmt::format("{:.3g}", *r.tightness) : "-",
+               r.log_e_value ? fmt::format("10^{:.1f}", *r.log_e_value / std::log(10.0)) : "-");
+  fmt::print("\n");
+  for (const ClaimReport& r : report.claims) {
+    if (r.verdict == Verdict::not_audited) continue;
+    fmt::print("{:<4} {}\n", r.claim.id, r.evidence);
+    if (r.constant) fmt::print("     constant: {} = {:.6g}\n", r.constant->name, r.constant->value);
+    if (r.observed) fmt::print("     observed: {} = {:.6g}\n", r.observed->name, r.observed->value);
+    if (r.counterexample) fmt::print("     COUNTEREXAMPLE: {}\n", *r.counterexample);
+  }
+}
+
+int run(const Arguments& arguments) {
+  AuditOptions options;
+  options.claims = arguments.claims;
+  for (const std::string& id : options.claims) properties::claim(id);
+  options.effort = arguments.quick  ? Effort::quick
+                   : arguments.full ? Effort::full
+                                    : Effort::standard;
+  options.seed = arguments.seed;
+  options.data = arguments.data.empty() ? default_data() : arguments.data;
+  const fs::path folder(arguments.out);
+  prepare_folder(folder);
+
+  const std::string started = utc_now();
+  const std::string command = command_line(arguments);
+  fmt::print("{}: the claims of Positional LSH (arXiv 2605.09472), seed {}\n\n", command,
+             options.seed);
+  std::fflush(stdout);
+  AuditReport report;
+  std::string page;
+  nlohmann::json document;
+  {
+    ProgressLine progress;
+    report = run_audit(options, properties::reference_subject(),
+                       [&](const std::string& claim, const std::string& stage, double fraction) {
+                         progress.show(claim, stage, fraction);
+                       });
+    progress.show("", "drawing the report", 1);
+    document = to_json(report, options, command, started);
+    page = render_report(document);
+  }
+  write_whole(folder / "audit.json", document.dump(1) + "\n");
+  write_whole(folder / "report.html", page);
+
+  print_table(report);
+  fmt::print(
+      "\nA correct subject is refuted with probability at most {:g} in a whole run (one claim at an "
+      "e-value of 10^{:.1f}).\n{:.0f} s on {} threads. {} and {} written.\nReproduce: {}\n",
+      properties::false_alarm_probability, properties::log_e_value_to_refute() / std::log(10.0),
+      report.seconds, report.threads, (folder / "report.html").string(),
+      (folder / "audit.json").string(), command);
+  if (report.any_refuted()) {
+    for (const ClaimReport& r : report.claims)
+      if (r.verdict == Verdict::refuted)
+        fmt::print("REFUTED {}: plsh audit --claims {} --seed {}{}\n", r.claim.id, r.claim.id,
+                   options.seed, arguments.quick ? " --quick" : arguments.full ? " --full" : "");
+    return failed;
+  }
+  return report.any_decided() ? ok : undecided;
+}
+
+}  // namespace
+
+void add_audit(CLI::App& app, int& status) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand(
+      "audit", "Audit the paper's claims: verdicts, constants, evidence, a report with plots.");
+  command->add_option("--claims", arguments->claims, "Only these claims, e.g. C1,C5 (C1 to C13)")
+      ->delimiter(',');
+  auto* quick = command->add_flag("--quick", arguments->quick, "Small sizes, at most 30 s");
+  command->add_flag("--full", arguments->full, "Large sizes: n up to 10^6, many more samples")
+      ->excludes(quick);
+  command->add_option("--out", arguments->out, "Folder for audit.json and report.html")
+      ->capture_default_str();
+  command->add_option("--seed", arguments->seed, "Seed of every random draw, 0 to 2^64 - 1")
+      ->envname("PLSH_SEED")
+      ->capture_default_str();
+  command->add_option("--data", arguments->data,
+                      "safetensors file with real queries, keys and values (default: the one that "
+                      "comes with plsh)");
+  command->footer(
+      "Examples:\n"
+      "  plsh audit                           all claims, about 2 minutes on 2 cores\n"
+      "  plsh audit --quick --out /tmp/audit  a first look\n"
+      "  plsh audit --claims C1,C5 --seed 7   two claims under another seed\n\n"
+      "Exit status: 0 no claim refuted, 1 a claim refuted, 2 wrong use, 3 nothing decided.");
+  command->callback([arguments, &status] { status = run(*arguments); });
+}
+
 }  // namespace plsh::cli

@@ -1,20 +1,7 @@
-# Every third-party library, found once. The installed package includes this file too, so that a
-# consumer finds exactly what the exported targets link.
-find_package(Boost 1.74 REQUIRED)
-find_package(Eigen3 3.4 REQUIRED CONFIG)
-find_package(Spectra 1.0 REQUIRED CONFIG)
-find_package(Threads REQUIRED)
-find_package(fmt REQUIRED CONFIG)
-find_package(nlohmann_json REQUIRED CONFIG)
+# Every third-party library, found once: what consumers of the installed package need as well, and
+# what is compiled in.
+include(${CMAKE_CURRENT_LIST_DIR}/PublicDependencies.cmake)
+plsh_find_reference_dependencies()
+plsh_find_properties_dependencies()
 
-# GMP, MPFR and MPFI ship no CMake package.
-foreach(library gmp mpfr mpfi)
-  if(NOT TARGET plsh::${library})
-    find_path(PLSH_${library}_INCLUDE ${library}.h REQUIRED)
-    find_library(PLSH_${library}_LIBRARY ${library} REQUIRED)
-    add_library(plsh::${library} UNKNOWN IMPORTED)
-    set_target_properties(plsh::${library} PROPERTIES
-      IMPORTED_LOCATION ${PLSH_${library}_LIBRARY}
-      INTERFACE_INCLUDE_DIRECTORIES ${PLSH_${library}_INCLUDE})
-  endif()
-endforeach()
+find_package(Spectra 1.0 REQUIRED CONFIG)

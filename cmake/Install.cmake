@@ -7,5 +7,5 @@ configure_package_config_file(cmake/plshConfig.cmake.in ${PROJECT_BINARY_DIR}/pl
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/plshConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/plshConfig.cmake ${PROJECT_BINARY_DIR}/plshConfigVersion.cmake
-              cmake/Dependencies.cmake
+              cmake/PublicDependencies.cmake
         DESTINATION ${PLSH_CMAKE_DIR})

@@ -25,6 +25,20 @@ Real logit(const HeadInput<Real>& input, Index i, Index j) {
   return input.logit_scale * input.query.row(i).dot(input.key.row(j));
 }
 
+// By the end points: == on intervals that overlap without being equal ends the program.
+template <class Real>
+bool is_zero(const Real& x) {
+  return lower(x) == 0 && upper(x) == 0;
+}
+template <>
+bool is_zero(const double& x) {
+  return x == 0;
+}
+template <>
+bool is_zero(const Mpfr& x) {
+  return x == 0;
+}
+
 template <class Real>
 Real minus_infinity() {
   return Real(-std::numeric_limits<double>::infinity());
@@ -97,7 +111,7 @@ HeadOutput<Real> attention_with(const HeadInput<Real>& input,
     for (Index j = 0; j < input.key.rows(); ++j) {
       if (!visible(input, i, j)) continue;
       const Real w = weight(i, j);
-      if (w == Real(0)) continue;
+      if (is_zero(w)) continue;
       row.add(w, logit(input, i, j), input.value, j);
     }
     row.write(result, i);

@@ -75,9 +75,19 @@ SpectralBound<Real> spectral_bound(Index length, const Real& sigma, Index sample
   return {deviation + bias, deviation, bias, cut};
 }
 
+namespace {
+
+// The margin covers the rounding of the quantile in double; a wider block than needed is valid too.
+template <class Real>
+double quantile_rounded_up(const Real& delta, const Real& sigma, Index samples) {
+  return std::ceil(to_double(max_width_quantile(delta, sigma, samples)) * (1 + 1e-12));
+}
+
+}  // namespace
+
 Index largest_block_bound(Index length, double sigma, Index samples, double delta) {
   require_length(length);
-  const double t = std::ceil(max_width_quantile(delta, sigma, samples));
+  const double t = quantile_rounded_up(delta, sigma, samples);
   return t < static_cast<double>(length) ? static_cast<Index>(t) : length;
 }
 
@@ -88,10 +98,11 @@ Real row_relative_error_bound(Index length, const Real& sigma, Index samples, co
   require_probability("delta", delta);
   if (length == 1) return Real(0);
   const Real half = delta / Real(2);
-  const Index reach = std::min(
-      length - 1, static_cast<Index>(std::ceil(
-                      to_double(max_width_quantile(half, sigma, samples)) * (1 + 1e-12))));
-  // Each pair at distance < reach deviates by at most sqrt(2 p (1-p) l / s) + l / (3 s), by Bernstein
+  const double quantile = quantile_rounded_up(half, sigma, samples);
+  // Compared as doubles first: the quantile may be above every Index.
+  const Index reach = quantile < static_cast<double>(length - 1) ? static_cast<Index>(quantile)
+                                                                 : length - 1;
+  // Each pair at distance <= reach deviates by at most sqrt(2 p (1-p) l / s) + l / (3 s), by Bernstein
   // and a union over at most n reach pairs and both signs; farther pairs have M~ = 0.
   const Real s = Real(samples);
   const Real l = log(Real(Real(2) * Real(length) * Real(reach) / half));
@@ -122,7 +133,7 @@ Vector<Real> output_error_bound(const HeadInput<Real>& input, const Real& sigma,
     for (Index c = 0; c < input.value.cols(); ++c)
       largest_value = max(largest_value, abs(input.value(j, c)));
   std::vector<Real> kernel;
-  for (Index d = 0; d < std::max(logit.rows() + std::abs(input.query_offset), logit.cols()); ++d)
+  for (Index d = 0; d < logit.rows() + std::abs(input.query_offset) + logit.cols(); ++d)
     kernel.push_back(decay(d, sigma));
   Vector<Real> bound(logit.rows());
   for (Index i = 0; i < logit.rows(); ++i) {

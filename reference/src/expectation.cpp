@@ -6,25 +6,25 @@
 namespace plsh::reference {
 namespace {
 
-// The k-th derivative of f(w) = (w - d) exp(-w/sigma) / sigma^2:
-// (-1/sigma)^k ((w - d) - k sigma) exp(-w/sigma) / sigma^2.
-Interval derivative(Index k, const Interval& w, const Interval& d, const Interval& sigma) {
-  Interval factor = exp(Interval(-w / sigma)) / (sigma * sigma);
-  for (Index m = 0; m < k; ++m) factor /= -sigma;
-  return factor * ((w - d) - Interval(k) * sigma);
-}
-
-// The integral over [c - h, c + h]: odd Taylor terms cancel; the term of order `order` (even) taken
-// over the whole panel encloses the remainder.
+// The integral of f(w) = (w - d) exp(-w/sigma) / sigma^2 over [c - h, c + h]. Its k-th derivative is
+// (-1/sigma)^k ((w - d) - k sigma) exp(-w/sigma) / sigma^2. Odd Taylor terms cancel; the term of order
+// `order` (even) taken over the whole panel encloses the remainder.
 Interval panel_integral(const Interval& c, const Interval& h, const Interval& d,
                         const Interval& sigma, Index order) {
+  const Interval sigma_squared = sigma * sigma;
+  const Interval step = h * h / sigma_squared;
+  const auto scaled = [&](Index k, const Interval& w) {  // sigma^k times the k-th derivative, k even
+    return Interval(((w - d) - Interval(k) * sigma) / sigma_squared);
+  };
   Interval sum(0);
-  Interval weight = Interval(2) * h;  // 2 h^(k+1) / (k+1)!
+  Interval weight = Interval(2) * h;  // 2 h^(k+1) / (sigma^k (k+1)!)
   for (Index k = 0; k < order; k += 2) {
-    sum += weight * derivative(k, c, d, sigma);
-    weight *= h * h / Interval((k + 2) * (k + 3));
+    sum += weight * scaled(k, c);
+    weight *= step / Interval((k + 2) * (k + 3));
   }
-  return sum + weight * derivative(order, hull(Interval(c - h), Interval(c + h)), d, sigma);
+  const Interval panel = hull(Interval(c - h), Interval(c + h));
+  return sum * exp(Interval(-c / sigma)) +
+         weight * scaled(order, panel) * exp(Interval(-panel / sigma));
 }
 
 }  // namespace

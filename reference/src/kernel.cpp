@@ -40,14 +40,16 @@ Real AlibiKernel<Real>::row_sum(Index i) const {
 
 namespace {
 
-// sum_{i,j} exp(-|i-j|/sigma), i, j = 0..n-1. With E = exp(1/sigma) - 1, rho/(1-rho) = 1/E and
-// rho/(1-rho)^2 = (1+E)/E^2. The two terms cancel where n is far below sigma; intervals show how far.
+// sum_{i,j} exp(-|i-j|/sigma) = n (1 + 2 q) - 2 q (1 - rho^n) / (1 - rho), q = rho/(1-rho), i, j =
+// 0..n-1. In rho, not 1/rho, which overflows where sigma is small. The two terms cancel where n is
+// far below sigma; intervals show how far.
 template <class Real>
 Real total_of(Index length, const Real& sigma) {
-  const Real e = expm1(Real(Real(1) / sigma));
   const Real n = Real(length);
+  const Real one_minus_rho = -expm1(Real(Real(-1) / sigma));
+  const Real q = decay(1, sigma) / one_minus_rho;
   const Real one_minus_rho_n = -expm1(Real(-n / sigma));
-  return n * (Real(1) + Real(2) / e) - Real(2) * (Real(1) + e) / (e * e) * one_minus_rho_n;
+  return n * (Real(1) + Real(2) * q) - Real(2) * q * one_minus_rho_n / one_minus_rho;
 }
 
 }  // namespace
@@ -103,7 +105,7 @@ Real AlibiKernel<Real>::spectral_norm() const {
   const std::function<Real(const Real&)> f = [&](const Real& a) {
     return Real(target - tan(Real(n * a / Real(2))) * tan(Real(a / Real(2))));
   };
-  const Real a = root_of_decreasing<Real>(f, Real(0), point(Real(pi<Real>() / Real(length_ + 1))));
+  const Real a = root_of_decreasing<Real>(f, Real(0), upper_point(Real(pi<Real>() / Real(length_ + 1))));
   // sinh(2h) / (cosh(2h) - cos a) = coth(h) / (1 + (sin(a/2) / sinh(h))^2).
   const Real quotient = sin(Real(a / Real(2))) / sinh(h);
   return Real(1) / (target * (Real(1) + quotient * quotient));

@@ -38,7 +38,10 @@ template <class Real>
 Real max_width_tail(const Real& t, const Real& sigma, Index samples) {
   require_range("samples", samples, 1, max_length);
   const Real tail = width_tail(t, sigma);
-  if (!certainly_positive(Real(Real(1) - tail))) return Real(1);  // t = 0
+  const Real within = Real(1) - tail;
+  // Zero for t = 0, and not told from zero by the working precision for small t.
+  if (!certainly_positive(within))
+    return Real(1) - exp(Real(Real(samples) * log(max(Real(0), within))));
   return -expm1(Real(Real(samples) * log1p(Real(-tail))));
 }
 
@@ -53,7 +56,7 @@ Real max_width_quantile(const Real& delta, const Real& sigma, Index samples) {
   const std::function<Real(const Real&)> f = [&](const Real& x) {
     return Real(log1p(x) - x - log_p);
   };
-  return sigma * root_of_decreasing<Real>(f, Real(0), point(Real(Real(3) - Real(2) * log_p)));
+  return sigma * root_of_decreasing<Real>(f, Real(0), upper_point(Real(Real(3) - Real(2) * log_p)));
 }
 
 template <class Real>
@@ -91,7 +94,9 @@ Matrix<Real> matrix_variance(Index length, const Real& sigma) {
 
 template <class Real>
 Real matrix_variance_norm_bound(const Real& sigma) {
-  return spectral_norm_limit(sigma) / sinh(Real(Real(1) / sigma));
+  require_sigma(sigma);
+  const Real sinh_h = sinh(Real(Real(1) / (Real(2) * sigma)));
+  return Real(1) / (Real(2) * sinh_h * sinh_h);
 }
 
 template <class Real>
@@ -102,24 +107,38 @@ Real entry_probability(Index samples, Index k, Index distance, const Real& sigma
   require_sigma(sigma);
   if (distance == 0) return Real(k == samples ? 1 : 0);
   // C(s, k) p^k (1-p)^(s-k); the logarithm of p is -distance/sigma exactly.
-  Real result(1);
-  for (Index m = 1; m <= std::min(k, samples - k); ++m)
-    result *= Real(samples + 1 - m) / Real(m);
   const Real log_p = -Real(distance) / sigma;
-  return result *
-         exp(Real(Real(k) * log_p + Real(samples - k) * log(Real(-expm1(log_p)))));
+  Real exponent = Real(k) * log_p;
+  if (k < samples) exponent += Real(samples - k) * log(Real(-expm1(log_p)));
+  Real coefficient(1);
+  for (Index m = 1; m <= std::min(k, samples - k); ++m) {
+    coefficient *= Real(samples + 1 - m) / Real(m);
+    if (to_double(coefficient) > 1e30) {  // C(s, k) may be beyond the range of double
+      exponent += log(coefficient);
+      coefficient = Real(1);
+    }
+  }
+  return coefficient * exp(exponent);
 }
 
 template <class Real>
 Real entry_deviation_probability(Index samples, const Real& epsilon, Index distance,
                                  const Real& sigma) {
+  require_range("samples", samples, 1, max_length);
+  require_range("distance", distance, 0, max_length);
+  require_sigma(sigma);
   const Real p = decay(distance, sigma);
   Real result(0);
   for (Index k = 0; k <= samples; ++k) {
-    const Real deviation = abs(Real(Real(k) / Real(samples) - p));
-    // Counted unless certainly below epsilon: for intervals the upper end is an upper bound.
-    if (!certainly_negative(Real(deviation - epsilon)))
-      result += entry_probability(samples, k, distance, sigma);
+    const Real excess = abs(Real(Real(k) / Real(samples) - p)) - epsilon;
+    if (certainly_negative(excess)) continue;
+    const Real probability = entry_probability(samples, k, distance, sigma);
+    if constexpr (is_interval<Real>) {
+      // Where it is undecided whether k counts, both answers are enclosed.
+      result += lower(excess) >= 0 ? probability : hull(Real(0), probability);
+    } else {
+      result += probability;
+    }
   }
   return result;
 }
@@ -131,7 +150,10 @@ Real expected_union_pairs(Index length, const Real& sigma, Index samples) {
   require_range("samples", samples, 1, max_length);
   // Far apart pairs contribute at most s p each; beyond `last` all of them together contribute less
   // than s n^2 exp(-last/sigma), which intervals add as an enclosure and points leave out.
-  const double reach = to_double(sigma) * (60 + 2 * std::log(static_cast<double>(length)) +
+  // exp(-accuracy) is below the working precision.
+  const double accuracy =
+      std::is_same_v<Real, double> ? 60 : 10 + 0.7 * static_cast<double>(working_precision_bits());
+  const double reach = to_double(sigma) * (accuracy + 2 * std::log(static_cast<double>(length)) +
                                            std::log(static_cast<double>(samples)));
   const Index last = reach < static_cast<double>(length - 1) ? static_cast<Index>(reach) + 1
                                                              : length - 1;

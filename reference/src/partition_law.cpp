@@ -151,8 +151,9 @@ Vector<Real> PartitionLaw::largest_block_distribution(const Real& sigma, Index s
   for (std::size_t k = 0; k < partitions_.size(); ++k)
     distribution[partitions_[k].largest_block()] += p[static_cast<Index>(k)];
   for (Index b = 1; b <= length_; ++b) distribution[b] += distribution[b - 1];
+  // Rounding may have taken a probability near zero below it.
   for (Index b = 1; b < length_; ++b)
-    distribution[b] = exp(Real(Real(samples) * log(distribution[b])));
+    distribution[b] = exp(Real(Real(samples) * log(max(Real(0), distribution[b]))));
   distribution[length_] = Real(1);
   return distribution;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <plsh/reference/real.hpp>
 
 #include "validate.hpp"
@@ -34,7 +35,7 @@ bool is_decimal(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(begin, end, ignored);
   return begin != end && stop == end && error != std::errc::invalid_argument &&
-         text.find_first_of("iInN") == std::string::npos;
+         text.find_first_of("iInN") == std::string::npos && text.rfind("+-", 0) != 0;
 }
 
 void require_decimal(const std::string& text) {
@@ -60,7 +61,9 @@ Interval apply(Function function, const Interval& x) {
 template <>
 double from_decimal<double>(const std::string& text) {
   require_decimal(text);
-  return std::stod(text);
+  const double value = std::strtod(text.c_str(), nullptr);  // stod refuses subnormal numbers
+  require(std::isfinite(value), "the decimal \"" + text + "\" is beyond the range of double");
+  return value;
 }
 template <>
 Mpfr from_decimal<Mpfr>(const std::string& text) {
@@ -190,6 +193,13 @@ Interval point(const Interval& x) {
   return result;
 }
 
+Mpfr upper_point(const Mpfr& x) { return x; }
+Interval upper_point(const Interval& x) {
+  Interval result;
+  mpfi_set_fr(result.backend().data(), x.backend().right_data());
+  return result;
+}
+
 double to_double(const Mpfr& x) { return mpfr_get_d(x.backend().data(), MPFR_RNDN); }
 double to_double(const Interval& x) { return mpfi_get_d(x.backend().data()); }
 
@@ -197,7 +207,8 @@ std::string certified_digits(const Interval& x, unsigned digits) {
   require_range("digits", digits, 1, 100'000);
   // Print as many digits as both end points, each rounded to nearest, agree on.
   const Mpfr low = lower(x);
-  const Mpfr high = upper(x);
+  Mpfr high = upper(x);
+  if (high == 0) high = Mpfr(0);  // MPFI's upper zero is -0, which would print a sign
   const auto print = [](const Mpfr& value, int significant) {
     char* text = nullptr;
     mpfr_asprintf(&text, "%.*Re", significant - 1, value.backend().data());
@@ -205,7 +216,9 @@ std::string certified_digits(const Interval& x, unsigned digits) {
     mpfr_free_str(text);
     return result;
   };
-  for (unsigned significant = digits; significant >= 1; --significant) {
+  const bool finite =
+      mpfr_number_p(low.backend().data()) != 0 && mpfr_number_p(high.backend().data()) != 0;
+  for (unsigned significant = digits; finite && significant >= 1; --significant) {
     const std::string text = print(low, static_cast<int>(significant));
     if (text == print(high, static_cast<int>(significant))) return text;
   }

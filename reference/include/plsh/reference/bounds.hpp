@@ -13,6 +13,7 @@ Real max_norm_bound(Index length, Index samples, const Real& delta);
 
 /// The same from the exact binomial tails: the smallest multiple of 1/(2s) for which the sum over
 /// distances d of (n-d) P(|M~ - L*| > epsilon) is at most delta. Never larger than max_norm_bound.
+/// Computed in double and accurate to its rounding, not certified.
 double max_norm_bound_exact(Index length, double sigma, Index samples, double delta);
 
 /// The parts of the spectral bound.
@@ -26,7 +27,7 @@ struct SpectralBound {
 
 /// Spectral error bound. The widths are cut at B, P(any of s widths > B) = delta/2; N = the part of
 /// the mean that is cut off, ||N|| <= E[(w+1) 1{w>B}] = bias; then matrix Bernstein with failure
-/// probability delta/2, R = min(n, ceil(B)) and v = ||V|| + 2 ||L*|| bias:
+/// probability delta/2, R = B + 1 (n where B >= n) and v = ||V|| + 2 ||L*|| bias:
 ///   deviation = (l R/3 + sqrt((l R/3)^2 + 2 s l v)) / s,  l = ln(4 n / delta).
 /// \param delta in (0, 1).
 template <class Real>

@@ -43,8 +43,8 @@ template <class Real>
 Matrix<Real> matrix_variance(Index length, const Real& sigma);
 
 /// An upper bound on the spectral norm of V for every n: f increases to rho/(1-rho^2), so that
-/// 0 <= V_ij <= L*_ij / sinh(1/sigma), and ||V|| <= coth(1/(2 sigma)) / sinh(1/sigma), about
-/// 2 sigma^2. It is the limit for n to infinity.
+/// 0 <= V_ij <= L*_ij / sinh(1/sigma), and ||V|| <= coth(1/(2 sigma)) / sinh(1/sigma)
+/// = 1 / (2 sinh(1/(2 sigma))^2), just below 2 sigma^2. It is the limit for n to infinity.
 template <class Real>
 Real matrix_variance_norm_bound(const Real& sigma);
 

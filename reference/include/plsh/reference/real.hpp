@@ -147,6 +147,10 @@ bool overlap(const Interval& a, const Interval& b);
 inline double point(double x) { return x; }
 Mpfr point(const Mpfr& x);
 Interval point(const Interval& x);
+/// The upper end as a value of the same type; a point is its own end.
+inline double upper_point(double x) { return x; }
+Mpfr upper_point(const Mpfr& x);
+Interval upper_point(const Interval& x);
 /// The nearest double (of the middle, for an interval).
 inline double to_double(double x) { return x; }
 double to_double(const Mpfr& x);

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Runs clang-tidy over the sources of the libraries and the program, on all cores; with --all over the
+# tests too. A source that passed is not looked at again until it, one of our headers, the rules or
+# its compile command change.
+# usage: tidy.sh SOURCE_DIR BUILD_DIR [--all]
+set -euo pipefail
+source=$(cd -- "$1" && pwd -P)
+build=$2
+folders='reference|interface|optimized|properties|cli'
+[[ ${3-} != --all ]] || folders+='|fuzz|tests|bench'
+
+commands=$build/compile_commands.json
+[[ -f $commands ]] || {
+  echo "no $commands"
+  exit 1
+}
+passed=$build/tidy-passed
+mkdir -p -- "$passed"
+
+# A compile command and its source are on lines of their own.
+mapfile -t files < <(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$commands" | sort -u |
+  grep -E "^$source/($folders)/.*\.(c|cpp)$")
+((${#files[@]} >= 20)) || {
+  echo "only ${#files[@]} sources found"
+  exit 1
+}
+shared=$({
+  clang-tidy --version
+  cat "$source/.clang-tidy" "$0"
+  cd -- "$source"
+  find . \( -name build -o -name .git \) -prune -o -name '*.h' -print0 -o -name '*.hpp' -print0 |
+    sort -z | xargs -0 cat
+} | sha256sum)
+
+check() {
+  local file=$1 key
+  key=$({
+    echo "$shared"
+    grep -F -- " -c $file\"" "$commands" || true
+    cat -- "$file"
+  } | sha256sum)
+  key=${key%% *}
+  [[ ! -e $passed/$key ]] || return 0
+  # The commands are those of the compiler in use, which may know options that Clang does not.
+  local output
+  if output=$(clang-tidy -p "$build" --quiet --extra-arg=-Wno-error \
+    --extra-arg=-Wno-unknown-warning-option "$file" 2>&1); then
+    : >"$passed/$key"
+  else
+    printf '%s\n' "$output" | grep -vE '^[0-9]+ warnings? generated' || true
+    echo "FAIL: $file"
+    return 1
+  fi
+}
+export -f check
+export shared commands passed build
+
+printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'check "$1"' check || {
+  echo "clang-tidy has findings; bash tests/house/tidy.sh . ${build@Q} repeats this"
+  exit 1
+}
+echo "${#files[@]} sources are clean"
