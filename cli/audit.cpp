@@ -62,16 +62,31 @@ void write_whole(const fs::path& path, const std::string& content) {
   }
 }
 
-/// Creates the folder and sees that a file can be written there, before hours of work are spent.
-void prepare_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error || !fs::is_directory(folder))
-    throw std::runtime_error("--out " + folder.string() + ": cannot create the folder" +
-                             (error ? ": " + error.message() : ""));
-  if (::access(folder.c_str(), W_OK | X_OK) != 0)
-    throw std::runtime_error("--out " + folder.string() + ": the folder is not writable");
-}
+/// The folder of the results: created, and seen to be writable, before the work starts; removed again
+/// when the work fails and it is empty.
+class Folder {
+ public:
+  explicit Folder(const fs::path& path) : path_(path) {
+    std::error_code error;
+    created_ = fs::create_directories(path, error);
+    if (error || !fs::is_directory(path))
+      throw std::runtime_error("--out " + path.string() + ": cannot create the folder" +
+                               (error ? ": " + error.message() : ""));
+    if (::access(path.c_str(), W_OK | X_OK) != 0)
+      throw std::runtime_error("--out " + path.string() + ": the folder is not writable");
+  }
+  ~Folder() {
+    std::error_code ignored;
+    if (created_ && fs::is_empty(path_, ignored)) fs::remove(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  fs::path file(const char* name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+  bool created_ = false;
+};
 
 /// One line on stderr that is overwritten as the work goes on; nothing in a pipe.
 class ProgressLine {
@@ -143,8 +158,7 @@ int run(const Arguments& arguments) {
                                     : Effort::standard;
   options.seed = arguments.seed;
   options.data = arguments.data.empty() ? default_data() : arguments.data;
-  const fs::path folder(arguments.out);
-  prepare_folder(folder);
+  const Folder folder{fs::path(arguments.out)};
 
   const std::string started = utc_now();
   const std::string command = command_line(arguments);
@@ -164,16 +178,16 @@ int run(const Arguments& arguments) {
     document = to_json(report, options, command, started);
     page = render_report(document);
   }
-  write_whole(folder / "audit.json", document.dump(1) + "\n");
-  write_whole(folder / "report.html", page);
+  write_whole(folder.file("audit.json"), document.dump(1) + "\n");
+  write_whole(folder.file("report.html"), page);
 
   print_table(report);
   fmt::print(
       "\nA correct subject is refuted with probability at most {:g} in a whole run (one claim at an "
       "e-value of 10^{:.1f}).\n{:.0f} s on {} threads. {} and {} written.\nReproduce: {}\n",
       properties::false_alarm_probability, properties::log_e_value_to_refute() / std::log(10.0),
-      report.seconds, report.threads, (folder / "report.html").string(),
-      (folder / "audit.json").string(), command);
+      report.seconds, report.threads, folder.file("report.html").string(),
+      folder.file("audit.json").string(), command);
   if (report.any_refuted()) {
     for (const ClaimReport& r : report.claims)
       if (r.verdict == Verdict::refuted)

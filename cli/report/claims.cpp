@@ -163,8 +163,10 @@ std::string claim_details(const json& claims) {
           fmt::format("<div class=\"counterexample\"><h4>Counterexample</h4><pre>{}</pre></div>\n",
                       escape(counterexample.get<std::string>()));
     if (verdict != "not audited")
-      html += fmt::format("<p class=\"reproduce\"><code>{}</code><span>{}</span></p>\n",
-                          text(claim, "reproduce"), duration(claim.at("seconds").get<double>()));
+      html += fmt::format(
+          "<p class=\"reproduce\"><code>{}</code><span>proof note: {}</span><span>{}</span></p>\n",
+          text(claim, "reproduce"), text(claim, "note"),
+          duration(claim.at("seconds").get<double>()));
     html += "</article>\n";
   }
   return html;

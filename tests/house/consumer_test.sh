@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the build tree into a temporary prefix and builds a project that uses the package.
-# usage: consumer_test.sh BUILD_DIR CONSUMER_DIR COMPILER SANITIZERS COVERAGE
+# usage: consumer_test.sh BUILD_DIR CONSUMER_DIR
 set -euo pipefail
-build=$1 consumer=$2 compiler=$3 sanitizers=$4 coverage=$5
+build=$1 consumer=$2
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
@@ -21,7 +22,7 @@ logged() {
 logged cmake --install "$build" --prefix "$prefix"
 
 # An installed package knows nothing of the tree that it was built in.
-source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt")
+source=$(cached CMAKE_HOME_DIRECTORY)
 if grep -rlF -e "$build" -e "$source" "$prefix"/lib*/cmake "$prefix"/lib/*/cmake 2>/dev/null; then
   fail "these installed files name the build or source tree"
 fi
@@ -32,10 +33,12 @@ fi
 count=$(grep -c . "$work/all.cpp")
 ((count >= 14)) || fail "only $count public headers are installed"
 
+# A consumer of an instrumented build is linked with what the instrumentation needs.
+sanitizers=$(cached PLSH_SANITIZE)
 flags=${sanitizers:+-fsanitize=$sanitizers}
-case $coverage in ON | 1 | TRUE) flags+=" --coverage" ;; esac
+[[ $(cached PLSH_COVERAGE) != ON ]] || flags+=" --coverage"
 logged cmake -S "$consumer" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
-  -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="$flags" \
+  -DCMAKE_CXX_COMPILER="$(cached CMAKE_CXX_COMPILER)" -DCMAKE_CXX_FLAGS="$flags" \
   -DPLSH_ALL_HEADERS="$work/all.cpp"
 logged cmake --build "$work/build"
 

@@ -55,6 +55,7 @@ check() {
 export -f check
 export shared commands passed build
 
+# shellcheck disable=SC2016  # the inner shell expands it
 printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'check "$1"' check || {
   echo "clang-tidy has findings; bash tests/house/tidy.sh . ${build@Q} repeats this"
   exit 1

@@ -73,11 +73,16 @@ AuditReport run_audit(const AuditOptions& options, const Subject& subject,
   for (const std::string& id : options.claims) claim(id);  // throws on an unknown one
   const reference::PrecisionScope precision(audit_precision);
   audit::Context context(options, subject, progress);
+  const auto selected = [&](const std::string& id) {
+    return options.claims.empty() ||
+           std::find(options.claims.begin(), options.claims.end(), id) != options.claims.end();
+  };
+  // A missing or damaged data file ends the run before the work starts.
+  for (const char* id : {"C8", "C9", "C13"})
+    if (selected(id)) context.inputs();
   AuditReport result;
   for (const Claim& item : claims()) {
-    if (!options.claims.empty() &&
-        std::find(options.claims.begin(), options.claims.end(), item.id) == options.claims.end())
-      continue;
+    if (!selected(item.id)) continue;
     ClaimReport report;
     report.claim = item;
     if (const Auditor auditor = auditor_of(item.id)) {
