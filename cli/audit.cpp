@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -26,7 +27,7 @@ struct Arguments {
   bool quick = false;
   bool full = false;
   std::string out = "plsh-audit";
-  std::uint64_t seed = 1;
+  std::string seed = "1";
   std::string data;
 };
 
@@ -62,8 +63,8 @@ void write_whole(const fs::path& path, const std::string& content) {
   }
 }
 
-/// The folder of the results: created, and seen to be writable, before the work starts; removed again
-/// when the work fails and it is empty.
+/// The folder of the results: created, and seen to be writable, before the work starts; removed
+/// again when the work fails and it is empty.
 class Folder {
  public:
   explicit Folder(const fs::path& path) : path_(path) {
@@ -113,7 +114,8 @@ class ProgressLine {
 
 std::string command_line(const Arguments& arguments) {
   std::string line = "plsh audit";
-  if (!arguments.claims.empty()) line += fmt::format(" --claims {}", fmt::join(arguments.claims, ","));
+  if (!arguments.claims.empty())
+    line += fmt::format(" --claims {}", fmt::join(arguments.claims, ","));
   if (arguments.quick) line += " --quick";
   if (arguments.full) line += " --full";
   return line + fmt::format(" --seed {}", arguments.seed);
@@ -149,6 +151,15 @@ void print_table(const AuditReport& report) {
   }
 }
 
+std::uint64_t read_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, seed);
+  if (error != std::errc() || stop != end)
+    throw std::invalid_argument("--seed " + text + " is not a whole number from 0 to 2^64 - 1");
+  return seed;
+}
+
 int run(const Arguments& arguments) {
   AuditOptions options;
   options.claims = arguments.claims;
@@ -156,7 +167,7 @@ int run(const Arguments& arguments) {
   options.effort = arguments.quick  ? Effort::quick
                    : arguments.full ? Effort::full
                                     : Effort::standard;
-  options.seed = arguments.seed;
+  options.seed = read_seed(arguments.seed);
   options.data = arguments.data.empty() ? default_data() : arguments.data;
   const Folder folder{fs::path(arguments.out)};
 
@@ -192,7 +203,10 @@ int run(const Arguments& arguments) {
     for (const ClaimReport& r : report.claims)
       if (r.verdict == Verdict::refuted)
         fmt::print("REFUTED {}: plsh audit --claims {} --seed {}{}\n", r.claim.id, r.claim.id,
-                   options.seed, arguments.quick ? " --quick" : arguments.full ? " --full" : "");
+                   options.seed,
+                   arguments.quick  ? " --quick"
+                   : arguments.full ? " --full"
+                                    : "");
     return failed;
   }
   return report.any_decided() ? ok : undecided;

@@ -1,4 +1,5 @@
-// The safetensors reader: any bytes are either read, with sizes that fit, or refused with its error.
+// The safetensors reader: any bytes are either read, with sizes that fit, or refused with its
+// error.
 #include <cstdlib>
 #include <plsh/properties/safetensors.hpp>
 

@@ -35,6 +35,15 @@ std::vector<double> measured_ticks(const std::set<double>& values) {
   return ticks;
 }
 
+/// At most four of the series, spread evenly with the first and the last: more do not read well.
+std::vector<std::size_t> shown(const json& series) {
+  const std::size_t count = series.size(), most = 4;
+  std::vector<std::size_t> result;
+  for (std::size_t k = 0; k < std::min(count, most); ++k)
+    result.push_back(count <= most ? k : (k * (count - 1) + (most - 1) / 2) / (most - 1));
+  return result;
+}
+
 std::string sigma_label(double sigma) { return "σ = " + number(sigma); }
 
 }  // namespace
@@ -53,8 +62,10 @@ std::string decay_chart(const json& norm) {
   ChartLine guide{"∝ 1/√s", slate, Stroke::dotted, Marker::none, {}};
   double lowest = std::numeric_limits<double>::infinity();
   const json& series = norm.at("series");
-  for (std::size_t i = 0; i < series.size(); ++i) {
+  std::size_t longest = 8;
+  for (const std::size_t i : shown(series)) {
     const json& points = series[i].at("points");
+    longest = std::max(longest, characters(greek(series[i].at("label").get<std::string>())));
     ChartLine measured{greek(series[i].at("label").get<std::string>()),
                        series_colour(i),
                        Stroke::solid,
@@ -73,6 +84,7 @@ std::string decay_chart(const json& norm) {
                            points_of(points, "samples", "bound")});
     chart.lines.push_back(std::move(measured));
   }
+  chart.label_space = 14 + static_cast<int>(7.6 * static_cast<double>(longest));
   for (const double s : samples) guide.points.push_back({s, lowest / std::sqrt(s)});
   chart.lines.push_back(std::move(guide));
   chart.x.ticks = measured_ticks(samples);
@@ -87,7 +99,7 @@ std::string length_chart(const json& length) {
   chart.x.title = "context length n (positions)";
   chart.y.title = "spectral error ‖L* − M̃‖₂";
   const json& series = length.at("series");
-  for (std::size_t i = 0; i < series.size(); ++i) {
+  for (const std::size_t i : shown(series)) {
     const json& points = series[i].at("points");
     ChartLine measured{sigma_label(series[i].at("sigma").get<double>()),
                        series_colour(i),
@@ -148,9 +160,9 @@ std::string cost_chart(const json& cost) {
       {"window", vermilion, Stroke::solid, Marker::open, points_of(points, "length", "window")},
   };
   const double blocks = cost.at("crossover_blocks").get<double>();
-  const double united = cost.at("crossover_union").get<double>();
+  const double united = cost.at("half_union").get<double>();
   chart.marks = {{blocks, "all blocks: n = " + whole(blocks)},
-                 {united, "union: n = " + whole(united)}};
+                 {united, "union, half: n = " + whole(united)}};
   return draw(chart);
 }
 

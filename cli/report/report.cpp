@@ -91,10 +91,13 @@ Section claims_section(const json& claims) {
 /// What the numbers were measured on: the heads, and the recorded input.
 Section data_section(const json& audit) {
   const json& data = audit.at("data");
-  std::string html = fmt::format(
-      "<p>{} The file {} holds {} tokens (SHA-256 <code class=\"hash\">{}</code>).</p>\n",
-      text(data, "description"), text(data, "name"), whole(data.at("tokens").get<double>()),
-      text(data, "sha256"));
+  std::string html =
+      data.is_null()
+          ? "<p>None of the claims in this run looks at recorded input.</p>\n"
+          : fmt::format(
+                "<p>{}. The file {}, {} tokens (SHA-256 <code class=\"hash\">{}</code>).</p>\n",
+                text(data, "description"), text(data, "name"),
+                whole(data.at("tokens").get<double>()), text(data, "sha256"));
   html +=
       "<div class=\"pair\">\n<div class=\"scroll\"><table class=\"data\">\n"
       "<thead><tr><th class=\"number\">Head</th><th class=\"number\">Slope</th>"
@@ -105,8 +108,10 @@ Section data_section(const json& audit) {
         "class=\"number\">{}</td></tr>\n",
         row.at("head").get<int>(), number(row.at("slope").get<double>(), 7),
         number(row.at("sigma").get<double>()));
+  html += "</tbody></table></div>\n";
+  if (data.is_null()) return {"data", "Data", "What was measured", html + "</div>\n"};
   html +=
-      "</tbody></table></div>\n<div class=\"scroll\"><table class=\"data\">\n"
+      "<div class=\"scroll\"><table class=\"data\">\n"
       "<thead><tr><th class=\"number\">Layer</th><th class=\"number\">Head</th>"
       "<th class=\"number\"><i>σ</i> used with it</th></tr></thead>\n<tbody>\n";
   for (const json& row : data.at("heads"))

@@ -18,8 +18,8 @@ std::string sha256_of_file(const std::string& path) {
   std::array<char, 65536> buffer;
   while (ok && file) {
     file.read(buffer.data(), buffer.size());
-    ok = EVP_DigestUpdate(context.get(), buffer.data(),
-                          static_cast<std::size_t>(file.gcount())) == 1;
+    ok = EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(file.gcount())) ==
+         1;
   }
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;

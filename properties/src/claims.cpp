@@ -31,15 +31,14 @@ const std::vector<Claim>& claims() {
        "The output error is bounded by the bias error over the smallest row sum of the biased "
        "weights.",
        "proofs-notes/C8.md", true},
-      {"C9", "Convergence",
-       "The measured norm errors and output errors go to zero as s grows.", "proofs-notes/C9.md",
-       true},
+      {"C9", "Convergence", "The measured norm errors and output errors go to zero as s grows.",
+       "proofs-notes/C9.md", true},
       {"C10", "Training",
        "With s = 10, 20 a model trained with T~ is near one trained with T*, ahead of no bias and of "
        "fixed equal blocks.",
        "proofs-notes/C10.md", false},
-      {"C11", "Longer contexts",
-       "That holds at evaluation lengths beyond the training length.", "proofs-notes/C11.md", false},
+      {"C11", "Longer contexts", "That holds at evaluation lengths beyond the training length.",
+       "proofs-notes/C11.md", false},
       {"C12", "Feature view",
        "Bias, mask and embedding are one thing: M~ = Z Z^T with Z the n x (bins) random binning "
        "features over sqrt(s).",

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <plsh/properties/evidence.hpp>
 #include <stdexcept>
 
@@ -24,6 +25,10 @@ double log_mean_exp(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += std::exp(value - largest);
   return largest + std::log(sum / static_cast<double>(values.size()));
+}
+
+double combine_independent(const std::vector<double>& values) {
+  return log_mean_exp({std::accumulate(values.begin(), values.end(), 0.0), log_mean_exp(values)});
 }
 
 KnownLawEvidence::KnownLawEvidence(std::vector<double> law,

@@ -87,7 +87,8 @@ Safetensors Safetensors::parse(const std::string& bytes, const std::string& name
     tensor.dtype = entry["dtype"].get<std::string>();
     const auto format = formats().find(tensor.dtype);
     if (format == formats().end())
-      fail(name, "tensor \"" + key + "\" has dtype " + tensor.dtype + ", not F16, BF16, F32 or F64");
+      fail(name,
+           "tensor \"" + key + "\" has dtype " + tensor.dtype + ", not F16, BF16, F32 or F64");
     std::size_t count = 1;
     for (const Json& extent : entry["shape"]) {
       const std::size_t size = natural(extent, name, "an extent of tensor \"" + key + "\"");

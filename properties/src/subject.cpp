@@ -12,19 +12,15 @@ Subject reference_subject() {
   return {
       .decay_lengths = alibi_decay_lengths,
       .bin_of = bin_of,
-      .sample =
-          [](Index length, double sigma, const SampleId& id) {
-            return partition_of(length, draw_binning(id, sigma));
-          },
+      .sample = [](Index length, double sigma,
+                   const SampleId& id) { return partition_of(length, draw_binning(id, sigma)); },
       .kernel =
           [](Index distance, const Interval& sigma) {
             return AlibiKernel<Interval>(distance + 1, sigma).at_distance(distance);
           },
       .counts = co_occurrence_counts,
-      .width_quantile =
-          [](double delta, double sigma, Index samples) {
-            return max_width_quantile(delta, sigma, samples);
-          },
+      .width_quantile = [](double delta, double sigma,
+                           Index samples) { return max_width_quantile(delta, sigma, samples); },
       .expected_pairs =
           [](Index length, const Interval& sigma) {
             return AlibiKernel<Interval>(length, sigma).total();

@@ -15,9 +15,9 @@ void require_shapes(const HeadInput<Real>& input) {
   require(input.query.cols() == input.key.cols(),
           "query has head_dim " + std::to_string(input.query.cols()) + " but key has " +
               std::to_string(input.key.cols()));
-  require(input.key.rows() == input.value.rows(),
-          "key has " + std::to_string(input.key.rows()) + " rows but value has " +
-              std::to_string(input.value.rows()));
+  require(input.key.rows() == input.value.rows(), "key has " + std::to_string(input.key.rows()) +
+                                                      " rows but value has " +
+                                                      std::to_string(input.value.rows()));
 }
 
 template <class Real>
@@ -44,8 +44,8 @@ Real minus_infinity() {
   return Real(-std::numeric_limits<double>::infinity());
 }
 
-/// Row sums of w_j exp(logit_j) and w_j exp(logit_j) v_j, relative to exp(shift), so that large logits
-/// do not overflow. The shift cancels in the output; it moves up as larger logits arrive.
+/// Row sums of w_j exp(logit_j) and w_j exp(logit_j) v_j, relative to exp(shift), so that large
+/// logits do not overflow. The shift cancels in the output; it moves up as larger logits arrive.
 template <class Real>
 class RowAccumulator {
  public:
@@ -99,8 +99,8 @@ bool visible(const HeadInput<Real>& input, Index i, Index j) {
   return !input.causal || j <= i + input.query_offset;
 }
 
-/// Attention with the weight of (query position, key position) given by a function; a weight that is
-/// exactly zero leaves its key out.
+/// Attention with the weight of (query position, key position) given by a function; a weight that
+/// is exactly zero leaves its key out.
 template <class Real>
 HeadOutput<Real> attention_with(const HeadInput<Real>& input,
                                 const std::function<Real(Index, Index)>& weight) {
@@ -138,8 +138,7 @@ void require_positions(const HeadInput<Real>& input, std::span<const Partition> 
     require(partition.length() == input.key.rows(),
             "a partition has length " + std::to_string(partition.length()) + " but there are " +
                 std::to_string(input.key.rows()) + " keys");
-  require(input.query_offset >= 0 &&
-              input.query_offset + input.query.rows() <= input.key.rows(),
+  require(input.query_offset >= 0 && input.query_offset + input.query.rows() <= input.key.rows(),
           "query positions must lie in 0.." + std::to_string(input.key.rows() - 1));
 }
 
@@ -150,8 +149,7 @@ Matrix<Real> logits(const HeadInput<Real>& input) {
   require_shapes(input);
   Matrix<Real> result(input.query.rows(), input.key.rows());
   for (Index i = 0; i < result.rows(); ++i)
-    for (Index j = 0; j < result.cols(); ++j)
-      result(i, j) = logit(input, i, j);
+    for (Index j = 0; j < result.cols(); ++j) result(i, j) = logit(input, i, j);
   return result;
 }
 
@@ -186,8 +184,8 @@ HeadOutput<Real> sampled_attention_by_definition(const HeadInput<Real>& input,
                                                  std::span<const Partition> samples) {
   require_positions(input, samples);
   const Matrix<Real> mean = mean_mask<Real>(samples);
-  return attention_with<Real>(
-      input, [&](Index i, Index j) { return mean(i + input.query_offset, j); });
+  return attention_with<Real>(input,
+                              [&](Index i, Index j) { return mean(i + input.query_offset, j); });
 }
 
 template <class Real>
@@ -206,9 +204,7 @@ HeadOutput<Real> sampled_attention_by_blocks(const HeadInput<Real>& input,
       for (Index i = first; i < last; ++i)
         for (Index j = block.begin; j < block.end; ++j)
           if (visible(input, i, j))
-            rows[static_cast<std::size_t>(i)].add(
-                Real(1), logit(input, i, j),
-                input.value, j);
+            rows[static_cast<std::size_t>(i)].add(Real(1), logit(input, i, j), input.value, j);
     }
   const Real s = Real(static_cast<Index>(samples.size()));
   for (Index i = 0; i < input.query.rows(); ++i)
@@ -226,16 +222,16 @@ std::vector<HeadOutput<Real>> exact_alibi_attention(const std::vector<HeadInput<
   return result;
 }
 
-#define PLSH_INSTANTIATE(REAL)                                                                     \
-  template Matrix<REAL> logits(const HeadInput<REAL>&);                                            \
-  template HeadOutput<REAL> weighted_attention(const HeadInput<REAL>&, const Matrix<REAL>&);       \
-  template HeadOutput<REAL> exact_alibi_attention(const HeadInput<REAL>&, const REAL&);            \
-  template HeadOutput<REAL> windowed_alibi_attention(const HeadInput<REAL>&, const REAL&, Index);  \
-  template HeadOutput<REAL> sampled_attention_by_definition(const HeadInput<REAL>&,                \
-                                                            std::span<const Partition>);           \
-  template HeadOutput<REAL> sampled_attention_by_blocks(const HeadInput<REAL>&,                    \
-                                                        std::span<const Partition>);               \
-  template std::vector<HeadOutput<REAL>> exact_alibi_attention(                                    \
+#define PLSH_INSTANTIATE(REAL)                                                                    \
+  template Matrix<REAL> logits(const HeadInput<REAL>&);                                           \
+  template HeadOutput<REAL> weighted_attention(const HeadInput<REAL>&, const Matrix<REAL>&);      \
+  template HeadOutput<REAL> exact_alibi_attention(const HeadInput<REAL>&, const REAL&);           \
+  template HeadOutput<REAL> windowed_alibi_attention(const HeadInput<REAL>&, const REAL&, Index); \
+  template HeadOutput<REAL> sampled_attention_by_definition(const HeadInput<REAL>&,               \
+                                                            std::span<const Partition>);          \
+  template HeadOutput<REAL> sampled_attention_by_blocks(const HeadInput<REAL>&,                   \
+                                                        std::span<const Partition>);              \
+  template std::vector<HeadOutput<REAL>> exact_alibi_attention(                                   \
       const std::vector<HeadInput<REAL>>&, const std::vector<REAL>&);
 PLSH_FOR_EACH_REAL(PLSH_INSTANTIATE)
 

@@ -31,8 +31,7 @@ Index clamp(const Integer& x, Index low, Index high) {
 
 Integer bin_of(Index position, const Binning& binning) {
   require_binning(binning);
-  return floor(
-      Rational((Rational(position) - Rational(binning.shift)) / Rational(binning.width)));
+  return floor(Rational((Rational(position) - Rational(binning.shift)) / Rational(binning.width)));
 }
 
 Block block_around(Index position, Index length, const Binning& binning) {
@@ -54,8 +53,8 @@ Partition partition_of(Index length, const Binning& binning) {
     for (Index i = 0; i < length; ++i) starts[static_cast<std::size_t>(i)] = i;
     return {length, std::move(starts)};
   }
-  // The next start is the first position at or above the next boundary u + k w. The boundary is kept
-  // as an integer multiple of 2^-shift, the common denominator of u and w.
+  // The next start is the first position at or above the next boundary u + k w. The boundary is
+  // kept as an integer multiple of 2^-shift, the common denominator of u and w.
   const Rational w(binning.width);
   const Integer first_bin = bin_of(0, binning);
   const Rational first_boundary = Rational(binning.shift) + Rational(Integer(first_bin + 1)) * w;

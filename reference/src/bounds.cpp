@@ -42,7 +42,8 @@ double max_norm_bound_exact(Index length, double sigma, Index samples, double de
   };
   // failure() falls as epsilon grows; Hoeffding's epsilon always suffices.
   Index low = 0;
-  Index high = static_cast<Index>(std::ceil(2 * s * std::min(1.0, max_norm_bound(length, samples, delta))));
+  Index high =
+      static_cast<Index>(std::ceil(2 * s * std::min(1.0, max_norm_bound(length, samples, delta))));
   while (low < high) {
     const Index middle = low + (high - low) / 2;
     if (failure(static_cast<double>(middle) / (2 * s)) <= delta)
@@ -62,10 +63,9 @@ SpectralBound<Real> spectral_bound(Index length, const Real& sigma, Index sample
   const Real cut = max_width_quantile(half, sigma, samples);
   const Real x = cut / sigma;
   // E[(w+1) 1{w>B}] for w ~ Gamma(2, sigma).
-  const Real bias =
-      (sigma * (x * x + Real(2) * x + Real(2)) + Real(1) + x) * exp(Real(-x));
-  const Real range = to_double(cut) < static_cast<double>(length) ? Real(cut + Real(1))
-                                                                   : Real(length);
+  const Real bias = (sigma * (x * x + Real(2) * x + Real(2)) + Real(1) + x) * exp(Real(-x));
+  const Real range =
+      to_double(cut) < static_cast<double>(length) ? Real(cut + Real(1)) : Real(length);
   const Real variance = matrix_variance_norm_bound(sigma) +
                         Real(2) * AlibiKernel<Real>(length, sigma).spectral_norm() * bias;
   const Real s = Real(samples);
@@ -100,10 +100,10 @@ Real row_relative_error_bound(Index length, const Real& sigma, Index samples, co
   const Real half = delta / Real(2);
   const double quantile = quantile_rounded_up(half, sigma, samples);
   // Compared as doubles first: the quantile may be above every Index.
-  const Index reach = quantile < static_cast<double>(length - 1) ? static_cast<Index>(quantile)
-                                                                 : length - 1;
-  // Each pair at distance <= reach deviates by at most sqrt(2 p (1-p) l / s) + l / (3 s), by Bernstein
-  // and a union over at most n reach pairs and both signs; farther pairs have M~ = 0.
+  const Index reach =
+      quantile < static_cast<double>(length - 1) ? static_cast<Index>(quantile) : length - 1;
+  // Each pair at distance <= reach deviates by at most sqrt(2 p (1-p) l / s) + l / (3 s), by
+  // Bernstein and a union over at most n reach pairs and both signs; farther pairs have M~ = 0.
   const Real s = Real(samples);
   const Real l = log(Real(Real(2) * Real(length) * Real(reach) / half));
   // One side of a row: F(m) = sum of the deviations up to distance m, G(m) = 1/2 + g(m). A row has
@@ -138,7 +138,8 @@ Vector<Real> output_error_bound(const HeadInput<Real>& input, const Real& sigma,
   Vector<Real> bound(logit.rows());
   for (Index i = 0; i < logit.rows(); ++i) {
     const Index position = i + input.query_offset;
-    const Index keys = input.causal ? std::clamp<Index>(position + 1, 0, logit.cols()) : logit.cols();
+    const Index keys =
+        input.causal ? std::clamp<Index>(position + 1, 0, logit.cols()) : logit.cols();
     Real shift = logit.cols() > 0 ? point(logit(i, 0)) : Real(0);
     for (Index j = 1; j < keys; ++j)
       if (to_double(logit(i, j)) > to_double(shift)) shift = point(logit(i, j));
@@ -155,11 +156,11 @@ Vector<Real> output_error_bound(const HeadInput<Real>& input, const Real& sigma,
   return bound;
 }
 
-#define PLSH_INSTANTIATE(REAL)                                                              \
-  template REAL max_norm_bound(Index, Index, const REAL&);                                  \
-  template SpectralBound<REAL> spectral_bound(Index, const REAL&, Index, const REAL&);      \
-  template REAL row_relative_error_bound(Index, const REAL&, Index, const REAL&);           \
-  template Vector<REAL> output_error_bound(const HeadInput<REAL>&, const REAL&,             \
+#define PLSH_INSTANTIATE(REAL)                                                         \
+  template REAL max_norm_bound(Index, Index, const REAL&);                             \
+  template SpectralBound<REAL> spectral_bound(Index, const REAL&, Index, const REAL&); \
+  template REAL row_relative_error_bound(Index, const REAL&, Index, const REAL&);      \
+  template Vector<REAL> output_error_bound(const HeadInput<REAL>&, const REAL&,        \
                                            const Matrix<REAL>&);
 PLSH_FOR_EACH_REAL(PLSH_INSTANTIATE)
 

@@ -6,14 +6,16 @@
 namespace plsh::reference {
 namespace {
 
-// The integral of f(w) = (w - d) exp(-w/sigma) / sigma^2 over [c - h, c + h]. Its k-th derivative is
-// (-1/sigma)^k ((w - d) - k sigma) exp(-w/sigma) / sigma^2. Odd Taylor terms cancel; the term of order
-// `order` (even) taken over the whole panel encloses the remainder.
+// The integral of f(w) = (w - d) exp(-w/sigma) / sigma^2 over [c - h, c + h]. Its k-th derivative
+// is
+// (-1/sigma)^k ((w - d) - k sigma) exp(-w/sigma) / sigma^2. Odd Taylor terms cancel; the term of
+// order `order` (even) taken over the whole panel encloses the remainder.
 Interval panel_integral(const Interval& c, const Interval& h, const Interval& d,
                         const Interval& sigma, Index order) {
   const Interval sigma_squared = sigma * sigma;
   const Interval step = h * h / sigma_squared;
-  const auto scaled = [&](Index k, const Interval& w) {  // sigma^k times the k-th derivative, k even
+  const auto scaled = [&](Index k,
+                          const Interval& w) {  // sigma^k times the k-th derivative, k even
     return Interval(((w - d) - Interval(k) * sigma) / sigma_squared);
   };
   Interval sum(0);

@@ -77,8 +77,8 @@ Matrix<Real> AlibiKernel<Real>::dense() const {
 
 template <class Real>
 Vector<Real> AlibiKernel<Real>::apply(const Vector<Real>& x) const {
-  require(x.size() == length_, "x must have " + std::to_string(length_) + " entries, not " +
-                                   std::to_string(x.size()));
+  require(x.size() == length_,
+          "x must have " + std::to_string(length_) + " entries, not " + std::to_string(x.size()));
   const Real rho = at_distance(1);
   Vector<Real> y(length_);
   Real left(0);  // sum_{j <= i} rho^(i-j) x_j
@@ -105,7 +105,8 @@ Real AlibiKernel<Real>::spectral_norm() const {
   const std::function<Real(const Real&)> f = [&](const Real& a) {
     return Real(target - tan(Real(n * a / Real(2))) * tan(Real(a / Real(2))));
   };
-  const Real a = root_of_decreasing<Real>(f, Real(0), upper_point(Real(pi<Real>() / Real(length_ + 1))));
+  const Real a =
+      root_of_decreasing<Real>(f, Real(0), upper_point(Real(pi<Real>() / Real(length_ + 1))));
   // sinh(2h) / (cosh(2h) - cos a) = coth(h) / (1 + (sin(a/2) / sinh(h))^2).
   const Real quotient = sin(Real(a / Real(2))) / sinh(h);
   return Real(1) / (target * (Real(1) + quotient * quotient));
@@ -117,8 +118,8 @@ Real spectral_norm_limit(const Real& sigma) {
   return Real(1) / tanh(Real(Real(1) / (Real(2) * sigma)));
 }
 
-#define PLSH_INSTANTIATE(REAL)       \
-  template class AlibiKernel<REAL>;  \
+#define PLSH_INSTANTIATE(REAL)      \
+  template class AlibiKernel<REAL>; \
   template REAL spectral_norm_limit(const REAL&);
 PLSH_FOR_EACH_REAL(PLSH_INSTANTIATE)
 

@@ -155,8 +155,8 @@ Real expected_union_pairs(Index length, const Real& sigma, Index samples) {
       std::is_same_v<Real, double> ? 60 : 10 + 0.7 * static_cast<double>(working_precision_bits());
   const double reach = to_double(sigma) * (accuracy + 2 * std::log(static_cast<double>(length)) +
                                            std::log(static_cast<double>(samples)));
-  const Index last = reach < static_cast<double>(length - 1) ? static_cast<Index>(reach) + 1
-                                                             : length - 1;
+  const Index last =
+      reach < static_cast<double>(length - 1) ? static_cast<Index>(reach) + 1 : length - 1;
   const Real s = Real(samples);
   Real result = Real(length);
   for (Index d = 1; d <= last; ++d)
@@ -186,20 +186,20 @@ ProbabilityBounds<Real> largest_block_tail(Index length, const Real& sigma, Inde
   return {b + 1 <= third ? width_tail(Real(b + 1), sigma) : Real(0), width_tail(Real(b), sigma)};
 }
 
-#define PLSH_INSTANTIATE(REAL)                                                               \
-  template REAL pair_probability_given_width(Index, const REAL&);                            \
-  template REAL set_probability(Index, const REAL&);                                         \
-  template REAL width_density(const REAL&, const REAL&);                                     \
-  template REAL width_tail(const REAL&, const REAL&);                                        \
-  template REAL max_width_tail(const REAL&, const REAL&, Index);                             \
-  template REAL max_width_quantile(const REAL&, const REAL&, Index);                         \
-  template REAL second_moment(Index, const REAL&, Index, Index);                             \
-  template Matrix<REAL> matrix_variance(Index, const REAL&);                                 \
-  template REAL matrix_variance_norm_bound(const REAL&);                                     \
-  template REAL entry_probability(Index, Index, Index, const REAL&);                         \
-  template REAL entry_deviation_probability(Index, const REAL&, Index, const REAL&);         \
-  template REAL expected_union_pairs(Index, const REAL&, Index);                             \
-  template REAL expected_block_pairs(Index, const REAL&, Index);                             \
+#define PLSH_INSTANTIATE(REAL)                                                       \
+  template REAL pair_probability_given_width(Index, const REAL&);                    \
+  template REAL set_probability(Index, const REAL&);                                 \
+  template REAL width_density(const REAL&, const REAL&);                             \
+  template REAL width_tail(const REAL&, const REAL&);                                \
+  template REAL max_width_tail(const REAL&, const REAL&, Index);                     \
+  template REAL max_width_quantile(const REAL&, const REAL&, Index);                 \
+  template REAL second_moment(Index, const REAL&, Index, Index);                     \
+  template Matrix<REAL> matrix_variance(Index, const REAL&);                         \
+  template REAL matrix_variance_norm_bound(const REAL&);                             \
+  template REAL entry_probability(Index, Index, Index, const REAL&);                 \
+  template REAL entry_deviation_probability(Index, const REAL&, Index, const REAL&); \
+  template REAL expected_union_pairs(Index, const REAL&, Index);                     \
+  template REAL expected_block_pairs(Index, const REAL&, Index);                     \
   template ProbabilityBounds<REAL> largest_block_tail(Index, const REAL&, Index);
 PLSH_FOR_EACH_REAL(PLSH_INSTANTIATE)
 

@@ -9,9 +9,9 @@ Partition::Partition(Index length, std::vector<Index> starts)
     : length_(length), starts_(std::move(starts)) {
   require_length(length);
   require(!starts_.empty() && starts_.front() == 0, "block starts must begin with 0");
-  require(std::adjacent_find(starts_.begin(), starts_.end(), std::greater_equal<>()) ==
-              starts_.end(),
-          "block starts must increase strictly");
+  require(
+      std::adjacent_find(starts_.begin(), starts_.end(), std::greater_equal<>()) == starts_.end(),
+      "block starts must increase strictly");
   require(starts_.back() < length, "block start " + std::to_string(starts_.back()) +
                                        " is not below the length " + std::to_string(length));
 }

@@ -86,9 +86,9 @@ PartitionLaw::PartitionLaw(Index length) : length_(length) {
 }
 
 Index PartitionLaw::find(const Partition& partition) const {
-  const auto place =
-      std::lower_bound(partitions_.begin(), partitions_.end(), partition,
-                       [](const Partition& x, const Partition& y) { return x.starts() < y.starts(); });
+  const auto place = std::lower_bound(
+      partitions_.begin(), partitions_.end(), partition,
+      [](const Partition& x, const Partition& y) { return x.starts() < y.starts(); });
   return place != partitions_.end() && *place == partition ? place - partitions_.begin() : -1;
 }
 
@@ -137,8 +137,7 @@ Matrix<Real> PartitionLaw::mean_mask(const Real& sigma) const {
     for (Index b = 0; b < partitions_[k].block_count(); ++b) {
       const Block block = partitions_[k].block(b);
       for (Index i = block.begin; i < block.end; ++i)
-        for (Index j = block.begin; j < block.end; ++j)
-          result(i, j) += p[static_cast<Index>(k)];
+        for (Index j = block.begin; j < block.end; ++j) result(i, j) += p[static_cast<Index>(k)];
     }
   return result;
 }
@@ -158,11 +157,11 @@ Vector<Real> PartitionLaw::largest_block_distribution(const Real& sigma, Index s
   return distribution;
 }
 
-#define PLSH_INSTANTIATE(REAL)                                                           \
-  template Vector<REAL> PartitionLaw::probabilities(const REAL&) const;                  \
-  template REAL PartitionLaw::expectation(                                               \
-      const REAL&, const std::function<REAL(const Partition&)>&) const;                  \
-  template Matrix<REAL> PartitionLaw::mean_mask(const REAL&) const;                      \
+#define PLSH_INSTANTIATE(REAL)                                                                 \
+  template Vector<REAL> PartitionLaw::probabilities(const REAL&) const;                        \
+  template REAL PartitionLaw::expectation(const REAL&,                                         \
+                                          const std::function<REAL(const Partition&)>&) const; \
+  template Matrix<REAL> PartitionLaw::mean_mask(const REAL&) const;                            \
   template Vector<REAL> PartitionLaw::largest_block_distribution(const REAL&, Index) const;
 PLSH_FOR_EACH_REAL(PLSH_INSTANTIATE)
 

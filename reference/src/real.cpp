@@ -95,8 +95,8 @@ Interval from_rational<Interval>(const Rational& value) {
   return result;
 }
 
-#define PLSH_DEFINE_FUNCTION(NAME)                                      \
-  Mpfr NAME(const Mpfr& x) { return apply(mpfr_##NAME, x); }            \
+#define PLSH_DEFINE_FUNCTION(NAME)                           \
+  Mpfr NAME(const Mpfr& x) { return apply(mpfr_##NAME, x); } \
   Interval NAME(const Interval& x) { return apply(mpfi_##NAME, x); }
 PLSH_DEFINE_FUNCTION(exp)
 PLSH_DEFINE_FUNCTION(expm1)
@@ -159,13 +159,9 @@ Interval hull(const Interval& a, const Interval& b) {
 }
 
 bool certainly_negative(const Mpfr& x) { return x < 0; }
-bool certainly_negative(const Interval& x) {
-  return mpfi_is_strictly_neg(x.backend().data()) > 0;
-}
+bool certainly_negative(const Interval& x) { return mpfi_is_strictly_neg(x.backend().data()) > 0; }
 bool certainly_positive(const Mpfr& x) { return x > 0; }
-bool certainly_positive(const Interval& x) {
-  return mpfi_is_strictly_pos(x.backend().data()) > 0;
-}
+bool certainly_positive(const Interval& x) { return mpfi_is_strictly_pos(x.backend().data()) > 0; }
 
 bool contains(const Interval& x, double value) {
   return mpfi_is_inside_d(value, x.backend().data()) > 0;

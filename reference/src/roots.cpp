@@ -43,8 +43,9 @@ Real root_of_decreasing(const std::function<Real(const Real&)>& f, const Real& l
   return enclose(a, b);
 }
 
-#define PLSH_INSTANTIATE(REAL)                                                                    \
-  template REAL root_of_decreasing(const std::function<REAL(const REAL&)>&, const REAL&, const REAL&);
+#define PLSH_INSTANTIATE(REAL)                                                           \
+  template REAL root_of_decreasing(const std::function<REAL(const REAL&)>&, const REAL&, \
+                                   const REAL&);
 PLSH_FOR_EACH_REAL(PLSH_INSTANTIATE)
 
 }  // namespace plsh::reference

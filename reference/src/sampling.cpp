@@ -16,8 +16,8 @@ double uniform(std::uint32_t low, std::uint32_t high) {
 std::uint32_t low_word(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 std::uint32_t high_word(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
 
-/// -sigma ln(a b), correctly rounded to double: evaluated with more and more bits until the rounding
-/// is decided (Ziv's strategy).
+/// -sigma ln(a b), correctly rounded to double: evaluated with more and more bits until the
+/// rounding is decided (Ziv's strategy).
 double scaled_negative_log(double a, double b, double sigma) {
   mpfr_t product;
   mpfr_init2(product, 106);

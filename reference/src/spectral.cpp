@@ -65,8 +65,8 @@ SpectralEstimate spectral_error(Index length, double sigma, std::span<const Part
   const Index found = solver.compute(Spectra::SortRule::LargestMagn, max_restarts, tolerance);
   if (solver.info() != Spectra::CompInfo::Successful || found < 1)
     throw NotConverged("the spectral norm did not converge: length " + std::to_string(length) +
-                       ", sigma " + std::to_string(sigma) + ", " +
-                       std::to_string(samples.size()) + " samples");
+                       ", sigma " + std::to_string(sigma) + ", " + std::to_string(samples.size()) +
+                       " samples");
   const double theta = solver.eigenvalues()[0];
   const Vector<double> x = solver.eigenvectors().col(0).normalized();
   Vector<double> y(length);

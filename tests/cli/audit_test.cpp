@@ -74,8 +74,8 @@ TEST_F(Audit, QuickRunHasAVerdictForEveryClaim) {
       EXPECT_EQ(verdict, "not audited") << claim.at("id");
     }
   }
-  EXPECT_EQ(decided, (std::set<std::string>{"C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C12",
-                                            "C13"}));
+  EXPECT_EQ(decided, (std::set<std::string>{"C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9",
+                                            "C12", "C13"}));
   bool real = false;
   for (const auto& series : document.at("plots").at("output").at("series"))
     real = real || series.at("kind") == "real";
@@ -166,8 +166,8 @@ TEST_F(Audit, ClaimsThatAreNotAuditedDecideNothing) {
 TEST_F(Audit, HelpHasExamples) {
   const auto result = plsh({"audit", "--help"});
   EXPECT_EQ(result.status, 0);
-  for (const char* word : {"--claims", "--quick", "--full", "--out", "--seed", "--data", "Examples",
-                           "Exit status"})
+  for (const char* word :
+       {"--claims", "--quick", "--full", "--out", "--seed", "--data", "Examples", "Exit status"})
     EXPECT_NE(result.out.find(word), std::string::npos) << word;
 }
 

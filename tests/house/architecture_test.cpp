@@ -139,8 +139,8 @@ TEST(Architecture, AcceptsHonestIncludes) {
       {"reference/src/kernel.cpp",
        "#include <mpfr.h>\n#include <plsh/reference/kernel.hpp>\n#include \"validate.hpp\"\n", ""},
       {"reference/include/plsh/reference/laws.hpp", "#include \"kernel.hpp\"\n", ""},
-      {"optimized/cpu/attention.cpp",
-       "#include <plsh/interface/plsh.h>\n#include \"tile.hpp\"\n", ""},
+      {"optimized/cpu/attention.cpp", "#include <plsh/interface/plsh.h>\n#include \"tile.hpp\"\n",
+       ""},
       {"properties/src/claims.cpp",
        "#include <plsh/reference/kernel.hpp>\n#include <plsh/interface/plsh.h>\n"
        "#include \"evidence/e_value.hpp\"\n#include \"validate.hpp\"\n",

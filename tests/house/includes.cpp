@@ -100,7 +100,8 @@ Meaning meaning_of(const std::string& path, const std::string& target, const Fil
     return Meaning{first_component(file), false, file.find("/src/") != std::string::npos};
   };
   if (target.front() == '"' && files.contains(beside)) return as_file(beside);
-  if (name.find("..") != std::string::npos && first_component(beside) != own) return as_file(beside);
+  if (name.find("..") != std::string::npos && first_component(beside) != own)
+    return as_file(beside);
   // Found through an include directory: a file of the own folder comes first.
   const std::string tail = std::filesystem::path(name).lexically_normal().generic_string();
   const auto matches = [&](const std::string& file) { return ends_with_path(file, tail); };
@@ -139,8 +140,8 @@ std::vector<Include> includes_of(const std::string& text) {
 }
 
 bool is_source(const std::string& path) {
-  static const std::array<std::string_view, 10> endings{".h",   ".hh",  ".hpp", ".inl", ".c",
-                                                        ".cc",  ".cpp", ".cxx", ".cu",  ".cuh"};
+  static const std::array<std::string_view, 10> endings{".h",  ".hh",  ".hpp", ".inl", ".c",
+                                                        ".cc", ".cpp", ".cxx", ".cu",  ".cuh"};
   return std::any_of(endings.begin(), endings.end(),
                      [&](std::string_view ending) { return path.ends_with(ending); });
 }
@@ -174,8 +175,7 @@ std::vector<Violation> violations_in(const std::string& path, const std::string&
         report(meaning.folder, target + " is private to " + meaning.folder);
       else if (with_public_headers.contains(meaning.folder) &&
                (!meaning.public_header || target.front() != '<'))
-        report(meaning.folder,
-               target + " must be included as <plsh/" + meaning.folder + "/...>");
+        report(meaning.folder, target + " must be included as <plsh/" + meaning.folder + "/...>");
     }
   }
   return result;

@@ -38,7 +38,8 @@ bool is_source(const std::string& path);
 ///   - another folder is included by its public headers, <plsh/FOLDER/...>, where it has some, and
 ///     never by a header below its src/;
 ///   - an include names a file, so that these rules can be checked.
-/// \param files every source file of the repository, to find what an include without a folder means.
+/// \param files every source file of the repository, to find what an include without a folder
+/// means.
 std::vector<Violation> violations_in(const std::string& path, const std::string& text,
                                      const Files& files);
 

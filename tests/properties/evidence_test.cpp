@@ -45,12 +45,14 @@ TEST(KnownLawEvidence, HasMeanOneUnderTheLaw) {
     return evidence.log_e_value();
   });
   EXPECT_NEAR(mean, 1, rounding);
-  // A statistic that is no e-value is told apart: the law it bets against is not the law that holds.
-  const double wrong = expected_e_value({0.4, 0.4, 0.2}, 6, [&](const std::vector<Index>& outcomes) {
-    KnownLawEvidence evidence(law, alternatives);
-    for (const Index x : outcomes) evidence.observe(x);
-    return evidence.log_e_value();
-  });
+  // A statistic that is no e-value is told apart: the law it bets against is not the law that
+  // holds.
+  const double wrong =
+      expected_e_value({0.4, 0.4, 0.2}, 6, [&](const std::vector<Index>& outcomes) {
+        KnownLawEvidence evidence(law, alternatives);
+        for (const Index x : outcomes) evidence.observe(x);
+        return evidence.log_e_value();
+      });
   EXPECT_GT(wrong, 1 + 100 * rounding);
 }
 
@@ -102,7 +104,8 @@ TEST(LogMeanExp, IsTheLogarithmOfTheAverage) {
   EXPECT_THROW(log_mean_exp({}), std::invalid_argument);
 }
 
-/// How many samples of n = 8, sigma = 4 until the e-value passes 1e9; 0 when it does not by `limit`.
+/// How many samples of n = 8, sigma = 4 until the e-value passes 1e9; 0 when it does not by
+/// `limit`.
 Index samples_until_refuted(const std::function<Binning(const Uniforms&)>& draw, Index limit) {
   const PartitionLaw law(8);
   const Vector<double> p = law.probabilities(4.0);
@@ -116,7 +119,9 @@ Index samples_until_refuted(const std::function<Binning(const Uniforms&)>& draw,
 }
 
 TEST(KnownLawEvidence, FindsWrongSamplersSoon) {
-  const auto gamma2 = [](const Uniforms& u) { return -4 * (std::log(u.first) + std::log(u.second)); };
+  const auto gamma2 = [](const Uniforms& u) {
+    return -4 * (std::log(u.first) + std::log(u.second));
+  };
   const auto found_within = [](Index found, Index limit) { return found > 0 && found <= limit; };
   EXPECT_TRUE(found_within(samples_until_refuted(
                                [&](const Uniforms& u) {
@@ -125,8 +130,12 @@ TEST(KnownLawEvidence, FindsWrongSamplersSoon) {
                                500),
                            500))
       << "u on [0, 1)";
-  EXPECT_TRUE(found_within(
-      samples_until_refuted([&](const Uniforms& u) { return Binning{gamma2(u), 0}; }, 1000), 1000))
+  EXPECT_TRUE(found_within(samples_until_refuted(
+                               [&](const Uniforms& u) {
+                                 return Binning{gamma2(u), 0};
+                               },
+                               1000),
+                           1000))
       << "u = 0";
   EXPECT_TRUE(found_within(samples_until_refuted(
                                [&](const Uniforms& u) {

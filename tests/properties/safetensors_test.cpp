@@ -27,14 +27,14 @@ TEST(Safetensors, ReadsEveryFloatingType) {
   const std::string f16("\x00\x3e\x00\xc0", 4);
   const std::string bf16("\xc0\x3f\x00\xc0", 4);
   const std::string f64("\0\0\0\0\0\0\xf8\x3f\0\0\0\0\0\0\x00\xc0", 16);
-  const auto file = Safetensors::parse(
-      file_of(R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},)"
-              R"("b":{"dtype":"BF16","shape":[1,2],"data_offsets":[4,8]},)"
-              R"("c":{"dtype":"F32","shape":[2,1],"data_offsets":[8,16]},)"
-              R"("d":{"dtype":"F64","shape":[2],"data_offsets":[16,32]},)"
-              R"("__metadata__":{"k":"v"}})",
-              f16 + bf16 + bytes_of({1.5F, -2.0F}) + f64),
-      "memory");
+  const auto file =
+      Safetensors::parse(file_of(R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},)"
+                                 R"("b":{"dtype":"BF16","shape":[1,2],"data_offsets":[4,8]},)"
+                                 R"("c":{"dtype":"F32","shape":[2,1],"data_offsets":[8,16]},)"
+                                 R"("d":{"dtype":"F64","shape":[2],"data_offsets":[16,32]},)"
+                                 R"("__metadata__":{"k":"v"}})",
+                                 f16 + bf16 + bytes_of({1.5F, -2.0F}) + f64),
+                         "memory");
   for (const char* name : {"a", "b", "c", "d"})
     EXPECT_EQ(file.tensors().at(name).values, (std::vector<double>{1.5, -2})) << name;
   EXPECT_EQ(file.metadata().at("k"), "v");
@@ -56,7 +56,8 @@ TEST(Safetensors, RefusesDamage) {
       {"an array", file_of("[]", data)},
       {"cut short", file_of(good, data.substr(1))},
       {"a byte too many", file_of(good, data + "x")},
-      {"unknown dtype", file_of(R"({"x":{"dtype":"I8","shape":[16],"data_offsets":[0,16]}})", data)},
+      {"unknown dtype",
+       file_of(R"({"x":{"dtype":"I8","shape":[16],"data_offsets":[0,16]}})", data)},
       {"dtype a number", file_of(R"({"x":{"dtype":3,"shape":[4],"data_offsets":[0,16]}})", data)},
       {"no shape", file_of(R"({"x":{"dtype":"F32","data_offsets":[0,16]}})", data)},
       {"negative extent",

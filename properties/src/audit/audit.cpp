@@ -8,20 +8,28 @@ namespace plsh::properties {
 
 std::string to_string(Verdict verdict) {
   switch (verdict) {
-    case Verdict::certified: return "certified";
-    case Verdict::consistent: return "consistent";
-    case Verdict::refuted: return "refuted";
-    case Verdict::undecided: return "undecided";
-    case Verdict::not_audited: return "not audited";
+    case Verdict::certified:
+      return "certified";
+    case Verdict::consistent:
+      return "consistent";
+    case Verdict::refuted:
+      return "refuted";
+    case Verdict::undecided:
+      return "undecided";
+    case Verdict::not_audited:
+      return "not audited";
   }
   throw std::logic_error("unknown verdict");
 }
 
 std::string to_string(Effort effort) {
   switch (effort) {
-    case Effort::quick: return "quick";
-    case Effort::standard: return "default";
-    case Effort::full: return "full";
+    case Effort::quick:
+      return "quick";
+    case Effort::standard:
+      return "default";
+    case Effort::full:
+      return "full";
   }
   throw std::logic_error("unknown effort");
 }
@@ -48,11 +56,11 @@ using Auditor = void (*)(audit::Context&, ClaimReport&);
 
 Auditor auditor_of(const std::string& id) {
   static const std::map<std::string, Auditor> auditors{
-      {"C1", audit::audit_expectation}, {"C2", audit::audit_contiguity},
-      {"C3", audit::audit_spectral},    {"C4", audit::audit_max_norm},
+      {"C1", audit::audit_expectation},   {"C2", audit::audit_contiguity},
+      {"C3", audit::audit_spectral},      {"C4", audit::audit_max_norm},
       {"C5", audit::audit_largest_block}, {"C6", audit::audit_cost},
-      {"C7", audit::audit_uniform},     {"C8", audit::audit_output},
-      {"C9", audit::audit_convergence}, {"C12", audit::audit_features},
+      {"C7", audit::audit_uniform},       {"C8", audit::audit_output},
+      {"C9", audit::audit_convergence},   {"C12", audit::audit_features},
       {"C13", audit::audit_crossover}};
   const auto found = auditors.find(id);
   return found == auditors.end() ? nullptr : found->second;

@@ -15,7 +15,7 @@ namespace plsh::properties::audit {
 Sizes sizes_for(Effort effort) {
   switch (effort) {
     case Effort::quick:
-      return {4'000, 400, 512, 4, 10'000, 100, 500, 256, 2, 200};
+      return {4'000, 400, 512, 4, 10'000, 100, 1'000, 256, 2, 200};
     case Effort::standard:
       return {40'000, 3'000, 2'048, 8, 100'000, 400, 4'000, 1'024, 4, 2'000};
     case Effort::full:
@@ -177,8 +177,7 @@ double max_abs(const Matrix<double>& m) {
 
 double rounding_tolerance(const HeadInput<double>& input, Index terms) {
   const double logit_size =
-      input.logit_scale *
-      (input.query.cwiseAbs().rowwise().sum().maxCoeff() * max_abs(input.key));
+      input.logit_scale * (input.query.cwiseAbs().rowwise().sum().maxCoeff() * max_abs(input.key));
   const auto head_dim = static_cast<double>(input.query.cols());
   return 2 * 0x1p-53 * max_abs(input.value) *
          (2 * (head_dim + 2) * logit_size + 2 * static_cast<double>(terms) + 8);

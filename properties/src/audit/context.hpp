@@ -120,10 +120,12 @@ Exponent fit_exponent(const std::vector<std::vector<double>>& errors);
 
 /// One series of the decay plot: mean, least and largest error for each s, the bound, the exponent.
 Json decay_series(const std::string& label, double sigma,
-                  const std::vector<std::vector<double>>& errors, const std::vector<double>& bounds);
+                  const std::vector<std::vector<double>>& errors,
+                  const std::vector<double>& bounds);
 
 /// Adds a check and returns whether it passed; a failed one refutes the claim.
-bool add_check(ClaimReport& report, const std::string& name, bool passed, const std::string& detail);
+bool add_check(ClaimReport& report, const std::string& name, bool passed,
+               const std::string& detail);
 
 /// Sets the e-value of a claim and, beyond the threshold, the refutation.
 void set_evidence(ClaimReport& report, double log_e_value, const std::string& what);
@@ -143,16 +145,16 @@ double rounding_tolerance(const HeadInput<double>& input, Index terms);
 bool keep_worst(double ratio, double& worst);
 
 // One function a claim, each in the file of its subject.
-void audit_expectation(Context&, ClaimReport&);     // C1
-void audit_contiguity(Context&, ClaimReport&);      // C2
-void audit_spectral(Context&, ClaimReport&);        // C3
-void audit_max_norm(Context&, ClaimReport&);        // C4
-void audit_largest_block(Context&, ClaimReport&);   // C5
-void audit_cost(Context&, ClaimReport&);            // C6
-void audit_uniform(Context&, ClaimReport&);         // C7
-void audit_output(Context&, ClaimReport&);          // C8
-void audit_convergence(Context&, ClaimReport&);     // C9
-void audit_features(Context&, ClaimReport&);        // C12
-void audit_crossover(Context&, ClaimReport&);       // C13
+void audit_expectation(Context&, ClaimReport&);    // C1
+void audit_contiguity(Context&, ClaimReport&);     // C2
+void audit_spectral(Context&, ClaimReport&);       // C3
+void audit_max_norm(Context&, ClaimReport&);       // C4
+void audit_largest_block(Context&, ClaimReport&);  // C5
+void audit_cost(Context&, ClaimReport&);           // C6
+void audit_uniform(Context&, ClaimReport&);        // C7
+void audit_output(Context&, ClaimReport&);         // C8
+void audit_convergence(Context&, ClaimReport&);    // C9
+void audit_features(Context&, ClaimReport&);       // C12
+void audit_crossover(Context&, ClaimReport&);      // C13
 
 }  // namespace plsh::properties::audit

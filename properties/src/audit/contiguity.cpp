@@ -16,9 +16,10 @@ std::string check_labels(const Context& context, Index length, const Binning& bi
   for (Index i = 1; i < length; ++i) {
     const Integer label = context.subject.bin_of(i, binning);
     if (label < previous)
-      return fmt::format("w = {:a}, u = {:a}: h({}) = {} is below h({}) = {}: the block of {} is not "
-                         "contiguous or its label comes back",
-                         binning.width, binning.shift, i, label.str(), i - 1, previous.str(), i);
+      return fmt::format(
+          "w = {:a}, u = {:a}: h({}) = {} is below h({}) = {}: the block of {} is not "
+          "contiguous or its label comes back",
+          binning.width, binning.shift, i, label.str(), i - 1, previous.str(), i);
     const bool cut = label != previous;
     const bool expected_cut = expected.block_of(i) != expected.block_of(i - 1);
     if (cut != expected_cut)
@@ -41,8 +42,8 @@ void audit_contiguity(Context& context, ClaimReport& report) {
       "h(i) = floor((i-u)/w) never falls as i grows, so equal labels are consecutive; a block has at "
       "most ceil(w) positions, and a block that is not cut off by an end has floor(w) or ceil(w).";
   constexpr Index length = 200;
-  const Index per_head =
-      std::max<Index>(1, context.sizes.partitions_checked / static_cast<Index>(context.sigmas.size()));
+  const Index per_head = std::max<Index>(
+      1, context.sizes.partitions_checked / static_cast<Index>(context.sigmas.size()));
   std::string fault;
   Index checked = 0;
   for (std::size_t h = 0; h < context.sigmas.size(); ++h) {
@@ -86,17 +87,19 @@ void audit_contiguity(Context& context, ClaimReport& report) {
   add_check(report, "blocks up to n = 10^12", far_fault.empty(),
             far_fault.empty() ? fmt::format("{} blocks up to position 10^12 - 1", far) : far_fault);
 
-  // All partitions that any (w, u) produces for n = 16: the interior block sizes differ by at most 1.
+  // All partitions that any (w, u) produces for n = 16: the interior block sizes differ by at
+  // most 1.
   const PartitionLaw law(16);
   Index wrong = 0;
   for (const Partition& partition : law.partitions())
     for (Index a = 1; a + 1 < partition.block_count(); ++a)
       for (Index b = 1; b + 1 < partition.block_count(); ++b)
         if (std::abs(partition.block(a).size() - partition.block(b).size()) > 1) ++wrong;
-  add_check(report, "every reachable partition of n = 16", wrong == 0,
-            fmt::format("{} partitions of 32768 compositions are reachable; interior blocks differ by "
-                        "at most one position",
-                        law.partitions().size()));
+  add_check(
+      report, "every reachable partition of n = 16", wrong == 0,
+      fmt::format("{} partitions of 32768 compositions are reachable; interior blocks differ by "
+                  "at most one position",
+                  law.partitions().size()));
   report.observed = NamedValue{"binnings checked", static_cast<double>(checked + far)};
   report.evidence = fmt::format(
       "Proved by monotonicity of the floor. The labels of {} binnings and {} blocks up to position "

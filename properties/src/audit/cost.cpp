@@ -19,16 +19,12 @@ Index union_pairs(const std::vector<Partition>& samples) {
     for (Index b = 0; b < partition.block_count(); ++b) {
       const Block block = partition.block(b);
       for (Index i = block.begin; i < block.end; ++i)
-        reach[static_cast<std::size_t>(i)] = std::max(reach[static_cast<std::size_t>(i)], block.end);
+        reach[static_cast<std::size_t>(i)] =
+            std::max(reach[static_cast<std::size_t>(i)], block.end);
     }
   Index pairs = n;
   for (Index i = 0; i < n; ++i) pairs += 2 * (reach[static_cast<std::size_t>(i)] - i - 1);
   return pairs;
-}
-
-/// The heads draw from independent streams: the product of their e-values is an e-value.
-double product(const std::vector<double>& logs) {
-  return std::accumulate(logs.begin(), logs.end(), 0.0);
 }
 
 /// Closed form against the exact law, in intervals.
@@ -63,7 +59,9 @@ void check_algorithm(Context& context, ClaimReport& report) {
         Matrix<double> m(length, head_dim);
         for (Index e = 0; e < m.size(); ++e)
           m.data()[e] =
-              2 * draw_uniforms(context.id(stream::small_output, 200 + h, which * 65536 + e)).first - 1;
+              2 * draw_uniforms(context.id(stream::small_output, 200 + h, which * 65536 + e))
+                      .first -
+              1;
         return m;
       };
       input.query = 3 * uniforms(0);
@@ -85,8 +83,8 @@ void check_algorithm(Context& context, ClaimReport& report) {
         }
     }
   add_check(report, "block algorithm = attention with M~", worst <= 1,
-            fmt::format("{} outputs; largest difference {:.2g} of the rounding tolerance ({})", compared,
-                        worst, place));
+            fmt::format("{} outputs; largest difference {:.2g} of the rounding tolerance ({})",
+                        compared, worst, place));
 }
 
 }  // namespace
@@ -135,7 +133,9 @@ void audit_cost(Context& context, ClaimReport& report) {
     ratios[h] = sum / (expected * static_cast<double>(samples * groups));
     bounds[h] = most / (expected * samples);
   });
-  set_evidence(report, log_mean_exp({product(mean_logs), product(bound_logs)}), "the masks keep more pairs than the law allows");
+  set_evidence(report,
+               log_mean_exp({combine_independent(mean_logs), combine_independent(bound_logs)}),
+               "the masks keep more pairs than the law allows");
   double low = ratios[0], high = ratios[0];
   for (const double r : ratios) {
     low = std::min(low, r);
@@ -176,15 +176,16 @@ void audit_crossover(Context& context, ClaimReport& report) {
     const Index groups = std::max<Index>(1, context.sizes.cost_samples / samples);
     double sum = 0;
     for (Index g = 0; g < groups; ++g) {
-      const auto pairs = static_cast<double>(union_pairs(
-          context.draw(stream::cost, h, length, 1'000'000'000 + g * samples, samples)));
+      const auto pairs = static_cast<double>(
+          union_pairs(context.draw(stream::cost, h, length, 1'000'000'000 + g * samples, samples)));
       evidence.observe(pairs / expected);
       sum += pairs / expected;
     }
     logs[h] = evidence.log_e_value();
     ratios[h] = sum / static_cast<double>(groups);
   });
-  set_evidence(report, product(logs), "the union of the blocks is larger than its exact mean");
+  set_evidence(report, combine_independent(logs),
+               "the union of the blocks is larger than its exact mean");
 
   // Exact ALiBi in a window, at an error no larger than that of the sampled attention.
   context.stage("windows at equal error", 0.2);
@@ -231,16 +232,11 @@ void audit_crossover(Context& context, ClaimReport& report) {
       window += std::min(i, low) + 1 + (item.input.causal ? 0 : std::min(n - 1 - i, low));
     cost_ratios[k] = static_cast<double>(window) / static_cast<double>(united);
     radii[k] = static_cast<double>(low) / item.sigma;
-    rows[k] = {{"label", item.label},
-               {"sigma", item.sigma},
-               {"samples", s},
-               {"error", error},
-               {"union_pairs", united},
-               {"block_pairs", blocks},
-               {"radius", low},
-               {"window_error", window_error(low)},
-               {"window_pairs", window},
-               {"cost_ratio", cost_ratios[k]}};
+    rows[k] = {{"label", item.label},    {"sigma", item.sigma},
+               {"samples", s},           {"error", error},
+               {"union_pairs", united},  {"block_pairs", blocks},
+               {"radius", low},          {"window_error", window_error(low)},
+               {"window_pairs", window}, {"cost_ratio", cost_ratios[k]}};
   });
   context.plots["window"]["rows"] = rows;
 
@@ -254,16 +250,15 @@ void audit_crossover(Context& context, ClaimReport& report) {
     const Index n = std::llround(length);
     const auto positions = static_cast<double>(n);
     const Index r = std::min(radius, n - 1);
-    points.push_back(
-        {{"length", n},
-         {"dense", positions * positions},
-         {"blocks", expected_block_pairs(n, sigma, samples)},
-         {"union", expected_union_pairs(n, sigma, samples)},
-         {"window", static_cast<double>(n) * static_cast<double>(2 * r + 1) -
-                        static_cast<double>(r) * static_cast<double>(r + 1)}});
+    points.push_back({{"length", n},
+                      {"dense", positions * positions},
+                      {"blocks", expected_block_pairs(n, sigma, samples)},
+                      {"union", expected_union_pairs(n, sigma, samples)},
+                      {"window", static_cast<double>(n) * static_cast<double>(2 * r + 1) -
+                                     static_cast<double>(r) * static_cast<double>(r + 1)}});
   }
-  // Smallest n at which the dense pass scores more than `factor` times these pairs. The union is never
-  // larger than the dense pass; there, the n at which it halves the work.
+  // Smallest n at which the dense pass scores more than `factor` times these pairs. The union is
+  // never larger than the dense pass; there, the n at which it halves the work.
   const auto crossover = [](double factor, const std::function<double(Index)>& pairs) {
     Index low = 1, high = 1 << 24;
     while (low < high) {
@@ -283,7 +278,7 @@ void audit_crossover(Context& context, ClaimReport& report) {
                            {"samples", samples},
                            {"points", points},
                            {"crossover_blocks", blocks_at},
-                           {"crossover_union", union_at}};
+                           {"half_union", union_at}};
 
   const auto [least, most] = std::minmax_element(cost_ratios.begin(), cost_ratios.end());
   report.constant = NamedValue{"crossover of the block algorithm, sigma = 32, s = 20 (n)",

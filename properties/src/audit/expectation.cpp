@@ -1,4 +1,5 @@
 // C1: E[M(h)] = L*.
+#include <algorithm>
 #include <plsh/reference/expectation.hpp>
 #include <plsh/reference/kernel.hpp>
 #include <plsh/reference/partition_law.hpp>
@@ -65,15 +66,14 @@ double joint_law_evidence(Context& context) {
       evidence.observe(law.find(context.draw(stream::law, h, length, k, 1).front()));
     logs[h] = evidence.log_e_value();
   });
-  return log_mean_exp(logs);
+  return combine_independent(logs);
 }
 
 /// Pairs at several distances, near position 0 and far away, in long contexts.
 double pair_evidence(Context& context, double& worst_deviation) {
   constexpr Index length = 4096;
-  std::vector<double> logs;
+  std::vector<double> logs(context.sigmas.size());
   std::vector<double> deviations(context.sigmas.size(), 0.0);
-  std::vector<std::vector<double>> logs_of(context.sigmas.size());
   context.parallel_for(static_cast<Index>(context.sigmas.size()), [&](Index head) {
     const auto h = static_cast<std::size_t>(head);
     const double sigma = context.sigmas[h];
@@ -93,8 +93,8 @@ double pair_evidence(Context& context, double& worst_deviation) {
         };
         std::vector<std::vector<double>> alternatives;
         for (const double error : scale_errors) alternatives.push_back(law_at(sigma * (1 + error)));
-        pairs.push_back({start, start + d, law_at(sigma)[1], 0,
-                         KnownLawEvidence(law_at(sigma), alternatives)});
+        pairs.push_back(
+            {start, start + d, law_at(sigma)[1], 0, KnownLawEvidence(law_at(sigma), alternatives)});
       }
     for (Index k = 0; k < context.sizes.pair_samples; ++k) {
       const Partition partition = context.draw(stream::pairs, h, length, k, 1).front();
@@ -105,17 +105,16 @@ double pair_evidence(Context& context, double& worst_deviation) {
       }
     }
     const auto draws = static_cast<double>(context.sizes.pair_samples);
+    std::vector<double> pair_logs;  // of pairs in the same samples: averaged, not multiplied
     for (Pair& pair : pairs) {
-      logs_of[h].push_back(pair.evidence.log_e_value());
+      pair_logs.push_back(pair.evidence.log_e_value());
       deviations[h] =
           std::max(deviations[h], std::fabs(static_cast<double>(pair.hits) / draws - pair.p));
     }
+    logs[h] = log_mean_exp(pair_logs);
   });
-  for (std::size_t h = 0; h < logs_of.size(); ++h) {
-    logs.insert(logs.end(), logs_of[h].begin(), logs_of[h].end());
-    worst_deviation = std::max(worst_deviation, deviations[h]);
-  }
-  return log_mean_exp(logs);
+  worst_deviation = *std::max_element(deviations.begin(), deviations.end());
+  return combine_independent(logs);
 }
 
 void plot_law(Context& context) {
@@ -160,9 +159,9 @@ void plot_mask(Context& context) {
     mean.push_back(row);
     kernel.push_back(exact.at_distance(i));
   }
-  context.plots["mask"] = {{"length", length},       {"sigma", context.sigmas[head]},
-                           {"samples", samples},     {"starts", drawn.front().starts()},
-                           {"mean", mean},           {"kernel", kernel}};
+  context.plots["mask"] = {{"length", length},   {"sigma", context.sigmas[head]},
+                           {"samples", samples}, {"starts", drawn.front().starts()},
+                           {"mean", mean},       {"kernel", kernel}};
 }
 
 }  // namespace

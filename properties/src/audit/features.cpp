@@ -21,7 +21,8 @@ void audit_features(Context& context, ClaimReport& report) {
       const Matrix<Index> counts = context.subject.counts(drawn);
       const Eigen::SparseMatrix<Index> z = binning_features(drawn);
       const Matrix<Index> product = Matrix<Index>(Eigen::SparseMatrix<Index>(z * z.transpose()));
-      const auto where = fmt::format("sigma = {}, n = {}, s = {}", context.sigmas[h], length, samples);
+      const auto where =
+          fmt::format("sigma = {}, n = {}, s = {}", context.sigmas[h], length, samples);
       if (counts.rows() != length || counts.cols() != length || counts != product) {
         for (Index i = 0; i < length && fault.empty(); ++i)
           for (Index j = 0; j < length && fault.empty(); ++j)

@@ -36,7 +36,8 @@ Json to_json(const ClaimReport& report, std::uint64_t seed, Effort effort) {
   Json checks = Json::array();
   for (const Check& check : report.checks)
     checks.push_back({{"name", check.name}, {"passed", check.passed}, {"detail", check.detail}});
-  std::string reproduce = "plsh audit --claims " + report.claim.id + " --seed " + std::to_string(seed);
+  std::string reproduce =
+      "plsh audit --claims " + report.claim.id + " --seed " + std::to_string(seed);
   if (effort != Effort::standard) reproduce += " --" + to_string(effort);
   return {{"id", report.claim.id},
           {"title", report.claim.title},

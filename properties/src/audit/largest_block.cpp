@@ -28,16 +28,17 @@ void check_sandwich(const Context& context, ClaimReport& report) {
         if ((certainly_negative(Interval(tail - bounds.low)) ||
              certainly_negative(Interval(bounds.high - tail))) &&
             fault.empty())
-          fault = fmt::format("n = {}, sigma = {}, b = {}: P(b_max > b) = {:.6g} is outside [{:.6g}, "
-                              "{:.6g}]",
-                              length, sigma, b, to_double(tail), to_double(bounds.low),
-                              to_double(bounds.high));
+          fault = fmt::format(
+              "n = {}, sigma = {}, b = {}: P(b_max > b) = {:.6g} is outside [{:.6g}, "
+              "{:.6g}]",
+              length, sigma, b, to_double(tail), to_double(bounds.low), to_double(bounds.high));
       }
     }
   }
   add_check(report, "bounds enclose the exact law", fault.empty(),
-            fault.empty() ? fmt::format("n = 8, 16, 24: {} probabilities compared in intervals", compared)
-                          : fault);
+            fault.empty()
+                ? fmt::format("n = 8, 16, 24: {} probabilities compared in intervals", compared)
+                : fault);
 }
 
 /// The subject's quantile t satisfies P(max w > t) <= delta, in interval arithmetic.
@@ -57,8 +58,9 @@ void check_quantile(const Context& context, ClaimReport& report) {
         if ((!certainly_negative(Interval(above - Interval(d))) ||
              !certainly_positive(Interval(below - Interval(d)))) &&
             fault.empty())
-          fault = fmt::format("sigma = {}, s = {}, delta = {}: t = {:.9g} has P(max w > t) = {:.6g}",
-                              sigma, samples, d, to_double(t), to_double(above));
+          fault =
+              fmt::format("sigma = {}, s = {}, delta = {}: t = {:.9g} has P(max w > t) = {:.6g}",
+                          sigma, samples, d, to_double(t), to_double(above));
       }
   add_check(report, "the quantile is exact", fault.empty(),
             fault.empty() ? fmt::format("{} quantiles inverted in interval arithmetic", compared)
@@ -78,10 +80,11 @@ double small_law_evidence(Context& context) {
       p[static_cast<std::size_t>(b - 1)] = distribution[b] - distribution[b - 1];
     KnownLawEvidence evidence(p, {});
     for (Index k = 0; k < context.sizes.law_samples / 4; ++k)
-      evidence.observe(largest_of(context.draw(stream::blocks, h, length, 1'000'000'000 + k, 1)) - 1);
+      evidence.observe(largest_of(context.draw(stream::blocks, h, length, 1'000'000'000 + k, 1)) -
+                       1);
     logs[h] = evidence.log_e_value();
   });
-  return log_mean_exp(logs);
+  return combine_independent(logs);
 }
 
 }  // namespace
@@ -94,8 +97,8 @@ void audit_largest_block(Context& context, ClaimReport& report) {
   check_sandwich(context, report);
   check_quantile(context, report);
 
-  // Long contexts: n = 64 sigma, s = 64. Too large: b_max > ceil(t), probability <= delta. Too small:
-  // b_max <= b, probability <= (1 - P(w >= b+1))^s <= delta.
+  // Long contexts: n = 64 sigma, s = 64. Too large: b_max > ceil(t), probability <= delta. Too
+  // small: b_max <= b, probability <= (1 - P(w >= b+1))^s <= delta.
   constexpr Index samples = 64;
   context.stage("trials in long contexts", 0.2);
   const auto heads = context.sigmas.size();
@@ -138,7 +141,8 @@ void audit_largest_block(Context& context, ClaimReport& report) {
   report.constant = NamedValue{"ceil(t) at sigma = 32, s = 64, delta = 0.1", std::ceil(t)};
   report.observed = NamedValue{"mean b_max there", averages[shown]};
   report.tightness = std::ceil(t) / averages[shown];
-  const double trials = static_cast<double>(context.sizes.block_trials) * static_cast<double>(heads);
+  const double trials =
+      static_cast<double>(context.sizes.block_trials) * static_cast<double>(heads);
   report.notes.push_back(fmt::format(
       "b_max exceeded its 90% quantile in {:.1f}% of {:.0f} trials (s = 64, n = 64 sigma).",
       100 * static_cast<double>(exceeded) / trials, trials));
@@ -158,9 +162,9 @@ void audit_largest_block(Context& context, ClaimReport& report) {
       std::vector<Index> largest;
       const Index trials_here = std::max<Index>(20, context.sizes.block_trials / 4);
       for (Index trial = 0; trial < trials_here; ++trial)
-        largest.push_back(largest_of(context.draw(
-            stream::observed_blocks, shown, n,
-            static_cast<Index>(exponent) * 10'000'000 + trial * s, s)));
+        largest.push_back(
+            largest_of(context.draw(stream::observed_blocks, shown, n,
+                                    static_cast<Index>(exponent) * 10'000'000 + trial * s, s)));
       std::sort(largest.begin(), largest.end());
       const auto rank = static_cast<std::size_t>((1 - delta) * static_cast<double>(largest.size()));
       observed = largest[std::min(rank, largest.size() - 1)];

@@ -27,8 +27,8 @@ EntryErrors entry_errors(const Matrix<Index>& counts, Index samples, const Vecto
   for (Index i = 0; i < counts.rows(); ++i) {
     double row = 0;
     for (Index j = 0; j < counts.cols(); ++j) {
-      const double error = std::fabs(kernel[std::abs(i - j)] -
-                                     static_cast<double>(counts(i, j)) * inverse);
+      const double error =
+          std::fabs(kernel[std::abs(i - j)] - static_cast<double>(counts(i, j)) * inverse);
       row += error;
       squares += error * error;
       result.max = std::max(result.max, error);
@@ -41,12 +41,13 @@ EntryErrors entry_errors(const Matrix<Index>& counts, Index samples, const Vecto
 
 struct BoundCheck {
   double log_e_value;
-  double tightness;     ///< median over heads and s of bound over largest observed error
-  double worst_ratio;   ///< largest observed error over its bound
+  double tightness;    ///< median over heads and s of bound over largest observed error
+  double worst_ratio;  ///< largest observed error over its bound
   std::string worst_place;
 };
 
-/// For each s the events {error > bound}, each of probability at most delta, over heads and repeats.
+/// For each s the events {error > bound}, each of probability at most delta, over heads and
+/// repeats.
 BoundCheck check_bound(const std::vector<HeadErrors>& heads,
                        std::vector<std::vector<double>> HeadErrors::*errors,
                        const std::vector<std::vector<double>>& bounds) {
@@ -64,8 +65,7 @@ BoundCheck check_bound(const std::vector<HeadErrors>& heads,
       ratios.push_back(bounds[h][k] / largest);
       if (largest / bounds[h][k] > result.worst_ratio) {
         result.worst_ratio = largest / bounds[h][k];
-        result.worst_place =
-            fmt::format("sigma = {}, s = {}", heads[h].sigma, sample_counts()[k]);
+        result.worst_place = fmt::format("sigma = {}, s = {}", heads[h].sigma, sample_counts()[k]);
       }
     }
     logs.push_back(evidence.log_e_value());
@@ -89,14 +89,23 @@ std::vector<std::vector<double>> bounds_for(
   return result;
 }
 
+/// \param size the norm of L*, for each sigma; errors and bounds are drawn relative to it.
 void plot_decay(Context& context, const std::string& norm, const std::string& relative_to,
+                const std::function<double(double sigma)>& size,
                 std::vector<std::vector<double>> HeadErrors::*errors,
                 const std::vector<std::vector<double>>& bounds) {
   Json series = Json::array();
   const auto& heads = context.head_errors();
-  for (std::size_t h = 0; h < heads.size(); ++h)
-    series.push_back(decay_series(fmt::format("sigma = {}", heads[h].sigma), heads[h].sigma,
-                                  heads[h].*errors, bounds.empty() ? std::vector<double>() : bounds[h]));
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    const double scale = 1 / size(heads[h].sigma);
+    std::vector<std::vector<double>> relative = heads[h].*errors;
+    std::vector<double> bound = bounds[h];
+    for (auto& repeat : relative)
+      for (double& error : repeat) error *= scale;
+    for (double& b : bound) b *= scale;
+    series.push_back(
+        decay_series(fmt::format("sigma = {}", heads[h].sigma), heads[h].sigma, relative, bound));
+  }
   context.plots["decay"]["length"] = context.sizes.decay_length;
   context.plots["decay"]["norms"].push_back(
       {{"norm", norm}, {"relative_to", relative_to}, {"series", series}});
@@ -113,9 +122,10 @@ std::string exponents(const std::vector<HeadErrors>& heads,
     sum += e.mean;
   }
   middle = sum / static_cast<double>(heads.size());
-  return fmt::format("fitted exponent of s: {:.3f} on average over the heads, 95% intervals within "
-                     "[{:.3f}, {:.3f}]",
-                     middle, low, high);
+  return fmt::format(
+      "fitted exponent of s: {:.3f} on average over the heads, 95% intervals within "
+      "[{:.3f}, {:.3f}]",
+      middle, low, high);
 }
 
 /// ||L* - M~|| at growing n, one draw of 64 samples per head.
@@ -144,8 +154,8 @@ void spectral_against_length(Context& context, ClaimReport& report) {
     series.push_back({{"sigma", context.sigmas[h]}, {"points", points[h]}});
   context.plots["length"] = {{"samples", samples}, {"series", series}};
   report.notes.push_back(fmt::format(
-      "At s = {}, one draw per head up to n = {}: the error is at most {:.2f} of its bound.", samples,
-      lengths.back(), *std::max_element(worst.begin(), worst.end())));
+      "At s = {}, one draw per head up to n = {}: the error is at most {:.2f} of its bound.",
+      samples, lengths.back(), *std::max_element(worst.begin(), worst.end())));
 }
 
 }  // namespace
@@ -158,8 +168,8 @@ const std::vector<HeadErrors>& Context::head_errors() {
   for (std::size_t h = 0; h < heads; ++h) {
     result[h].sigma = sigmas[h];
     const auto repeats = static_cast<std::size_t>(sizes.decay_repeats);
-    for (auto* errors : {&result[h].spectral, &result[h].max, &result[h].frobenius,
-                         &result[h].row_relative})
+    for (auto* errors :
+         {&result[h].spectral, &result[h].max, &result[h].frobenius, &result[h].row_relative})
       errors->assign(repeats, std::vector<double>(sample_counts().size()));
   }
   std::atomic<Index> done{0};
@@ -183,8 +193,8 @@ const std::vector<HeadErrors>& Context::head_errors() {
     for (std::size_t k = 0; k < sample_counts().size(); ++k) {
       const Index s = sample_counts()[k];
       const std::span<const Partition> all(samples);
-      counts += subject.counts(all.subspan(static_cast<std::size_t>(counted),
-                                           static_cast<std::size_t>(s - counted)));
+      counts += subject.counts(
+          all.subspan(static_cast<std::size_t>(counted), static_cast<std::size_t>(s - counted)));
       counted = s;
       const EntryErrors errors = entry_errors(counts, s, kernel, row_sums);
       result[h].max[r][k] = errors.max;
@@ -207,9 +217,8 @@ void audit_spectral(Context& context, ClaimReport& report) {
       "width that s samples stay below with probability 1 - delta/2: about sigma sqrt(4 ln(4n/delta)/s).";
   const auto& heads = context.head_errors();
   const Index n = context.sizes.decay_length;
-  const auto bounds = bounds_for(context, [n](double sigma, Index s) {
-    return spectral_bound(n, sigma, s, delta).total;
-  });
+  const auto bounds = bounds_for(
+      context, [n](double sigma, Index s) { return spectral_bound(n, sigma, s, delta).total; });
   const BoundCheck found = check_bound(heads, &HeadErrors::spectral, bounds);
   set_evidence(report, found.log_e_value, "the spectral error exceeds its bound too often");
   double middle = 0;
@@ -224,7 +233,10 @@ void audit_spectral(Context& context, ClaimReport& report) {
   report.observed = NamedValue{"largest error at sigma = 32, s = 64", largest};
   report.tightness = found.tightness;
   report.notes.push_back(fmt::format("mean fitted exponent {:.3f}; O(1/sqrt(s)) is -0.5", middle));
-  plot_decay(context, "spectral", "absolute; ||L*|| is about 2 sigma", &HeadErrors::spectral, bounds);
+  plot_decay(
+      context, "spectral", "the spectral norm of L*",
+      [n](double sigma) { return AlibiKernel<double>(n, sigma).spectral_norm(); },
+      &HeadErrors::spectral, bounds);
   context.stage("spectral error against n", 0.9);
   spectral_against_length(context, report);
   conclude(report, Verdict::consistent);
@@ -236,9 +248,8 @@ void audit_max_norm(Context& context, ClaimReport& report) {
       "sqrt(ln(n(n-1)/delta)/(2s)) with probability 1 - delta, and less with the exact binomial tails.";
   const auto& heads = context.head_errors();
   const Index n = context.sizes.decay_length;
-  const auto bounds = bounds_for(context, [n](double sigma, Index s) {
-    return max_norm_bound_exact(n, sigma, s, delta);
-  });
+  const auto bounds = bounds_for(
+      context, [n](double sigma, Index s) { return max_norm_bound_exact(n, sigma, s, delta); });
   const BoundCheck found = check_bound(heads, &HeadErrors::max, bounds);
   set_evidence(report, found.log_e_value, "the max-norm error exceeds its bound too often");
   double middle = 0;
@@ -252,11 +263,13 @@ void audit_max_norm(Context& context, ClaimReport& report) {
   for (const auto& repeat : heads[4].max) largest = std::max(largest, repeat[4]);
   report.observed = NamedValue{"largest error at sigma = 32, s = 64", largest};
   report.tightness = found.tightness;
-  report.notes.push_back(
-      fmt::format("mean fitted exponent {:.3f}; O(1/sqrt(s)) is -0.5. The Hoeffding form at s = 64 is "
-                  "{:.3f}.",
-                  middle, max_norm_bound(n, 64, delta)));
-  plot_decay(context, "max", "absolute; the largest entry of L* is 1", &HeadErrors::max, bounds);
+  report.notes.push_back(fmt::format(
+      "mean fitted exponent {:.3f}; O(1/sqrt(s)) is -0.5. The Hoeffding form at s = 64 is "
+      "{:.3f}.",
+      middle, max_norm_bound(n, 64, delta)));
+  plot_decay(
+      context, "max", "the largest entry of L*, 1", [](double) { return 1.0; }, &HeadErrors::max,
+      bounds);
   conclude(report, Verdict::consistent);
 }
 
@@ -267,9 +280,8 @@ void audit_uniform(Context& context, ClaimReport& report) {
       "at most an explicit O(sqrt(log(n)/s)).";
   const auto& heads = context.head_errors();
   const Index n = context.sizes.decay_length;
-  const auto bounds = bounds_for(context, [n](double sigma, Index s) {
-    return row_relative_error_bound(n, sigma, s, delta);
-  });
+  const auto bounds = bounds_for(
+      context, [n](double sigma, Index s) { return row_relative_error_bound(n, sigma, s, delta); });
   const BoundCheck found = check_bound(heads, &HeadErrors::row_relative, bounds);
   set_evidence(report, found.log_e_value, "the row-relative error exceeds its bound too often");
   report.constant = NamedValue{"bound on eps at sigma = 32, s = 1024, delta = 0.1", bounds[4][8]};
@@ -290,26 +302,26 @@ void audit_uniform(Context& context, ClaimReport& report) {
     const AlibiKernel<double> exact(length, context.sigmas[h]);
     double eps = 0;
     for (Index i = 0; i < length; ++i)
-      eps = std::max(eps, (exact.row(i) - mean.row(i).transpose()).cwiseAbs().sum() /
-                              exact.row_sum(i));
+      eps = std::max(eps,
+                     (exact.row(i) - mean.row(i).transpose()).cwiseAbs().sum() / exact.row_sum(i));
     for (Index k = 0; k < 20; ++k, ++inputs) {
       // Uniform entries scaled to |logit| <= B; every second input has sign values in V.
       const auto uniforms = [&](Index which, Index rows) {
         Matrix<double> m(rows, head_dim);
         for (Index e = 0; e < m.size(); ++e)
           m.data()[e] =
-              2 * draw_uniforms(context.id(stream::uniform, 100 + h, (k * 3 + which) * 65536 + e)).first - 1;
+              2 * draw_uniforms(context.id(stream::uniform, 100 + h, (k * 3 + which) * 65536 + e))
+                      .first -
+              1;
         return m;
       };
       HeadInput<double> input{uniforms(0, length), uniforms(1, length), uniforms(2, length), 1.0};
       if (k % 2 == 1) input.value = input.value.array().sign();
       const Matrix<double> logit = logits(input);
       input.logit_scale = logit_bound / max_abs(logit);
-      const Matrix<double> difference =
-          exact_alibi_attention(input, context.sigmas[h]).output -
-          context.subject.sampled_attention(input, samples).output;
-      keep_worst(max_abs(difference) /
-                     (2 * std::exp(2 * logit_bound) * max_abs(input.value) * eps),
+      const Matrix<double> difference = exact_alibi_attention(input, context.sigmas[h]).output -
+                                        context.subject.sampled_attention(input, samples).output;
+      keep_worst(max_abs(difference) / (2 * std::exp(2 * logit_bound) * max_abs(input.value) * eps),
                  worst);
     }
   }
@@ -331,9 +343,9 @@ void audit_uniform(Context& context, ClaimReport& report) {
       else
         low = middle + 1;
     }
-    table += fmt::format("{}n = 10^{}: s = {} = {:.0f} ln n", table.empty() ? "" : "; ",
-                         length_exponent, low,
-                         static_cast<double>(low) / std::log(static_cast<double>(longest)));
+    table +=
+        fmt::format("{}n = 10^{}: s = {} = {:.0f} ln n", table.empty() ? "" : "; ", length_exponent,
+                    low, static_cast<double>(low) / std::log(static_cast<double>(longest)));
   }
   report.notes.push_back("Samples that the bound asks for eps <= 1/2 at sigma = 32: " + table +
                          ". Logarithmic in n, but with a constant far above the s = 10, 20 of "
@@ -370,13 +382,17 @@ void audit_convergence(Context& context, ClaimReport& report) {
     }
     logs.push_back(evidence.log_e_value());
   }
-  set_evidence(report, log_mean_exp(logs), "the Frobenius error is larger than its exact mean allows");
+  set_evidence(report, log_mean_exp(logs),
+               "the Frobenius error is larger than its exact mean allows");
   report.constant = NamedValue{"exact mean of s ||L* - M~||_F^2 / sum p(1-p)", 1};
-  report.observed = NamedValue{"its average over heads, repeats and s",
-                               ratio_sum / static_cast<double>(ratios)};
+  report.observed =
+      NamedValue{"its average over heads, repeats and s", ratio_sum / static_cast<double>(ratios)};
   report.tightness = 1 / report.observed->value;
-  plot_decay(context, "frobenius", "absolute; dashed: the exact root mean square",
-             &HeadErrors::frobenius, expected);
+  // The squares of L* are the kernel at half the decay length.
+  plot_decay(
+      context, "frobenius", "the Frobenius norm of L*",
+      [n](double sigma) { return std::sqrt(AlibiKernel<double>(n, sigma / 2).total()); },
+      &HeadErrors::frobenius, expected);
 
   context.stage("output errors", 0.5);
   Json output = Json::array();
@@ -387,7 +403,9 @@ void audit_convergence(Context& context, ClaimReport& report) {
     slowest = std::max(slowest, fit_exponent(run.relative).mean);
   }
   context.plots["decay"]["norms"].push_back(
-      {{"norm", "output"}, {"relative_to", "relative to ||T*||_F"}, {"series", output}});
+      {{"norm", "output"},
+       {"relative_to", "the Frobenius norm of the exact output"},
+       {"series", output}});
   report.evidence = fmt::format(
       "Frobenius, {}. Output errors, real and synthetic inputs: the slowest fitted exponent is "
       "{:.3f} over s = 4..1024.",

@@ -27,10 +27,12 @@ std::vector<LabelledInput> synthetic_inputs(const Context& context) {
   std::vector<LabelledInput> result;
   for (const double sigma : {4.0, 32.0, 256.0}) {
     const auto head = static_cast<std::size_t>(500 + sigma);
-    result.push_back({fmt::format("Gaussian, sigma = {}", sigma), false, sigma,
-                      {gaussian(context, head, n, head_dim), gaussian(context, head + 1, n, head_dim),
-                       gaussian(context, head + 2, n, head_dim), 1 / std::sqrt(double(head_dim)),
-                       false, 0}});
+    result.push_back(
+        {fmt::format("Gaussian, sigma = {}", sigma),
+         false,
+         sigma,
+         {gaussian(context, head, n, head_dim), gaussian(context, head + 1, n, head_dim),
+          gaussian(context, head + 2, n, head_dim), 1 / std::sqrt(double(head_dim)), false, 0}});
   }
   return result;
 }
@@ -91,8 +93,8 @@ std::vector<LabelledInput> real_inputs(const Context& context, Json& description
     const double sigma = sigmas[static_cast<std::size_t>(head)];
     description["tokens"] = n;
     description["heads"].push_back({{"layer", layer}, {"head", head}, {"sigma", sigma}});
-    result.push_back({fmt::format("{} layer {} head {}", short_name, layer, head), true,
-                      sigma, std::move(input)});
+    result.push_back({fmt::format("{} layer {} head {}", short_name, layer, head), true, sigma,
+                      std::move(input)});
   }
   if (result.empty()) throw std::runtime_error(path + ": holds no layerL.headH.query tensor");
   return result;
@@ -116,9 +118,12 @@ Matrix<Real> convert(const Matrix<double>& m) {
 void check_case(const Context& context, const HeadInput<double>& input, double sigma,
                 const std::vector<Partition>& samples, const std::string& name,
                 CertifiedCases& found) {
-  const HeadInput<Interval> exact_input{convert<Interval>(input.query), convert<Interval>(input.key),
-                                        convert<Interval>(input.value), Interval(input.logit_scale),
-                                        input.causal, 0};
+  const HeadInput<Interval> exact_input{convert<Interval>(input.query),
+                                        convert<Interval>(input.key),
+                                        convert<Interval>(input.value),
+                                        Interval(input.logit_scale),
+                                        input.causal,
+                                        0};
   const std::span<const Partition> all(samples);
   const Matrix<Interval> weights = mean_mask<Interval>(all);
   const auto exact = exact_alibi_attention(exact_input, Interval(sigma)).output;
@@ -250,11 +255,12 @@ void audit_output(Context& context, ClaimReport& report) {
       "every Q, K, V and any weights M~ >= 0 whose rows do not vanish. The constant 2 is attained.";
   context.stage("small cases in interval arithmetic", 0);
   const CertifiedCases small = certified_cases(context);
-  add_check(report, "small cases, certified", small.violation.empty(),
-            small.violation.empty()
-                ? fmt::format("{} inputs in interval arithmetic; closest approach to the bound {:.6f}",
-                              small.cases, small.closest)
-                : small.violation);
+  add_check(
+      report, "small cases, certified", small.violation.empty(),
+      small.violation.empty()
+          ? fmt::format("{} inputs in interval arithmetic; closest approach to the bound {:.6f}",
+                        small.cases, small.closest)
+          : small.violation);
   context.stage("real and synthetic inputs", 0.3);
   double worst = 0;
   std::string place;
@@ -271,9 +277,11 @@ void audit_output(Context& context, ClaimReport& report) {
   }
   std::sort(ratios.begin(), ratios.end());
   add_check(report, "every row of every input", worst <= 1,
-            fmt::format("{} rows; largest error over bound and rounding {:.3f} ({})", rows, worst, place));
+            fmt::format("{} rows; largest error over bound and rounding {:.3f} ({})", rows, worst,
+                        place));
   report.constant = NamedValue{"2, attained by two positions", 2};
-  report.observed = NamedValue{"closest approach of an error to its bound, small cases", small.closest};
+  report.observed =
+      NamedValue{"closest approach of an error to its bound, small cases", small.closest};
   report.tightness = ratios[ratios.size() / 2];
   report.evidence = fmt::format(
       "Proved for every input. {} small cases decided in interval arithmetic, equality included; {} "

@@ -73,8 +73,8 @@ struct AuditReport {
 
 /// The probability that a run with a correct subject refutes any claim: at most this, by theorem.
 inline constexpr double false_alarm_probability = 1e-9;
-/// Natural logarithm of the e-value at which one claim is refuted: the number of claims over 1e-9, and
-/// 2% more for the grid of the sampler's uniforms.
+/// Natural logarithm of the e-value at which one claim is refuted: the number of claims over 1e-9,
+/// and 2% more for the grid of the sampler's uniforms.
 double log_e_value_to_refute();
 
 /// Told what is being worked on: the claim's id, a few words, and how far it is, 0..1.

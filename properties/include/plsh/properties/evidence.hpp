@@ -1,10 +1,10 @@
 /// \file
 /// Evidence that cannot cry wolf: e-values.
 ///
-/// An e-value is a non-negative statistic whose mean is at most 1 when the hypothesis holds, so that
-/// P(E >= 1/alpha) <= alpha (Markov); a product of conditional e-values keeps this at any stopping
-/// time (Ville). Averages of e-values are e-values. All values here are natural logarithms.
-/// Proofs: proofs-notes/evidence.md.
+/// An e-value is a non-negative statistic whose mean is at most 1 when the hypothesis holds, so
+/// that P(E >= 1/alpha) <= alpha (Markov); a product of conditional e-values keeps this at any
+/// stopping time (Ville). Averages of e-values are e-values. All values here are natural
+/// logarithms. Proofs: proofs-notes/evidence.md.
 #pragma once
 
 #include <plsh/reference/real.hpp>
@@ -16,6 +16,10 @@ using reference::Index;
 
 /// ln of the average of exp(values): the average of e-values given by their logarithms.
 double log_mean_exp(const std::vector<double>& values);
+
+/// Evidence from independent sources, e.g. heads with streams of their own: the average of the
+/// product of their e-values (a fault common to all) and of their average (a fault of one).
+double combine_independent(const std::vector<double>& values);
 
 /// Outcomes 0..K-1 against a completely known law.
 ///

@@ -13,8 +13,8 @@ namespace plsh::properties {
 class Safetensors {
  public:
   struct Tensor {
-    std::string dtype;                      ///< "F16", "BF16", "F32" or "F64"
-    std::vector<reference::Index> shape;    ///< row-major
+    std::string dtype;                    ///< "F16", "BF16", "F32" or "F64"
+    std::vector<reference::Index> shape;  ///< row-major
     std::vector<double> values;
   };
 

@@ -20,7 +20,8 @@ struct HeadInput {
   Matrix<Real> value;  ///< [n_k, value_dim]
   Real logit_scale;    ///< usually 1/sqrt(head_dim)
   bool causal = false;
-  Index query_offset = 0;  ///< position of query 0; n_k - n_q aligns the last query with the last key
+  Index query_offset =
+      0;  ///< position of query 0; n_k - n_q aligns the last query with the last key
 };
 
 template <class Real>
@@ -43,14 +44,14 @@ template <class Real>
 HeadOutput<Real> windowed_alibi_attention(const HeadInput<Real>& input, const Real& sigma,
                                           Index radius);
 
-/// W = M~, entry by entry: Positional LSH attention by its definition. Partitions have length n_k and
-/// query positions lie in 0..n_k - 1.
+/// W = M~, entry by entry: Positional LSH attention by its definition. Partitions have length n_k
+/// and query positions lie in 0..n_k - 1.
 template <class Real>
 HeadOutput<Real> sampled_attention_by_definition(const HeadInput<Real>& input,
                                                  std::span<const Partition> samples);
 
-/// W = M~ by the paper's algorithm: for each sample, softmax attention within each block, numerators
-/// and denominators pooled over the samples. No n x n matrix is formed.
+/// W = M~ by the paper's algorithm: for each sample, softmax attention within each block,
+/// numerators and denominators pooled over the samples. No n x n matrix is formed.
 template <class Real>
 HeadOutput<Real> sampled_attention_by_blocks(const HeadInput<Real>& input,
                                              std::span<const Partition> samples);

@@ -6,8 +6,8 @@
 
 namespace plsh::reference {
 
-/// Max-norm error that s masks stay within with probability 1 - delta, by Hoeffding's inequality and
-/// a union over the n (n-1)/2 pairs: sqrt(ln(n (n-1) / delta) / (2 s)); 0 for n = 1.
+/// Max-norm error that s masks stay within with probability 1 - delta, by Hoeffding's inequality
+/// and a union over the n (n-1)/2 pairs: sqrt(ln(n (n-1) / delta) / (2 s)); 0 for n = 1.
 template <class Real>
 Real max_norm_bound(Index length, Index samples, const Real& delta);
 

@@ -58,7 +58,8 @@ Real entry_deviation_probability(Index samples, const Real& epsilon, Index dista
                                  const Real& sigma);
 
 /// Expected number of (i, j) pairs that at least one of s masks keeps: sum_ij 1 - (1 - p_ij)^s. It
-/// is the work of a pass that scores each pair once; about 2 H_s sigma n, H_s = 1 + 1/2 + ... + 1/s.
+/// is the work of a pass that scores each pair once; about 2 H_s sigma n, H_s = 1 + 1/2 + ... +
+/// 1/s.
 template <class Real>
 Real expected_union_pairs(Index length, const Real& sigma, Index samples);
 
@@ -76,9 +77,9 @@ struct ProbabilityBounds {
 
 /// P(b_max > b) for one mask of length n lies between P(w >= b+1) and P(w > b).
 ///
-/// Above: every block is at most ceil(w). Below, for b + 1 <= ceil(n/3): a width w <= n/2 has a whole
-/// bin inside, of at least floor(w) positions; a wider one leaves at most three blocks. Beyond that
-/// b the lower bound is 0, and for b >= n both are 0.
+/// Above: every block is at most ceil(w). Below, for b + 1 <= ceil(n/3): a width w <= n/2 has a
+/// whole bin inside, of at least floor(w) positions; a wider one leaves at most three blocks.
+/// Beyond that b the lower bound is 0, and for b >= n both are 0.
 template <class Real>
 ProbabilityBounds<Real> largest_block_tail(Index length, const Real& sigma, Index b);
 

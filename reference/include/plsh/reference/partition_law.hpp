@@ -13,8 +13,8 @@ namespace plsh::reference {
 /// Let t in (0, w] be the first bin boundary above 0. The density of (w, t) is
 /// (1/sigma^2) exp(-w/sigma), constant in t. The lines t = m - k w (1 <= m <= n-1, k >= 0) cut the
 /// half-plane into strips on which the partition is constant. The lines meet only at widths p/q,
-/// 1 <= q <= p <= n-1; between neighbouring critical widths a < w < b a strip has length A + B w with
-/// integers A, B and carries probability G(b) - G(a),
+/// 1 <= q <= p <= n-1; between neighbouring critical widths a < w < b a strip has length A + B w
+/// with integers A, B and carries probability G(b) - G(a),
 ///     G(w) = -exp(-w/sigma) ((A + B w)/sigma + B),  G(infinity) = 0.
 /// Widths w <= 1 give all singletons, with mass 1 - (1 + 1/sigma) exp(-1/sigma).
 class PartitionLaw {
@@ -57,8 +57,9 @@ class PartitionLaw {
 
   Index length_;
   Index strip_count_ = 0;
-  std::vector<Rational> critical_widths_;  // ascending from 1 to n-1; the last interval is unbounded
-  std::vector<Partition> partitions_;      // sorted by block starts
+  std::vector<Rational>
+      critical_widths_;                // ascending from 1 to n-1; the last interval is unbounded
+  std::vector<Partition> partitions_;  // sorted by block starts
   std::vector<Strip> strips_;
   std::size_t singletons_ = 0;
 };

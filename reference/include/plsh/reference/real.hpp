@@ -23,8 +23,8 @@ namespace plsh::reference {
 /// Positions, lengths and counts.
 using Index = std::int64_t;
 
-using Integer = boost::multiprecision::number<boost::multiprecision::gmp_int,
-                                              boost::multiprecision::et_off>;
+using Integer =
+    boost::multiprecision::number<boost::multiprecision::gmp_int, boost::multiprecision::et_off>;
 using Rational = boost::multiprecision::number<boost::multiprecision::gmp_rational,
                                                boost::multiprecision::et_off>;
 using Mpfr = boost::multiprecision::number<boost::multiprecision::mpfr_float_backend<0>,

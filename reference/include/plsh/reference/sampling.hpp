@@ -12,7 +12,8 @@
 ///    double, never 0 and never 1.
 ///    U1 = U(x1:x0), U2 = U(x3:x2), U3 = U(y1:y0).
 ///  - Width: w = -sigma ln(U1 U2), correctly rounded to double. -ln U1 - ln U2 is a sum of two
-///    exponentials, hence Gamma(shape 2), whose density with scale sigma is (w/sigma^2) exp(-w/sigma).
+///    exponentials, hence Gamma(shape 2), whose density with scale sigma is (w/sigma^2)
+///    exp(-w/sigma).
 ///  - Shift: u = w U3, correctly rounded; since U3 <= 1 - 2^-53, 0 < u < w.
 ///
 /// End points: 2^-53 <= U <= 1 - 2^-53, so 2.2e-16 < w/sigma < 73.5: no zero, infinite or NaN width

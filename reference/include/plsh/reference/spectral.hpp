@@ -10,8 +10,8 @@ namespace plsh::reference {
 
 /// The symmetric operator x -> (L* - M~) x.
 ///
-/// L* x costs O(n). M~ x costs O(n + total number of blocks): with prefix sums of x, each block adds
-/// its sum to all its rows through a difference array.
+/// L* x costs O(n). M~ x costs O(n + total number of blocks): with prefix sums of x, each block
+/// adds its sum to all its rows through a difference array.
 class KernelErrorOperator {
  public:
   using Scalar = double;
