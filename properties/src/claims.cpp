@@ -27,7 +27,7 @@ const std::vector<Claim>& claims() {
        "With s logarithmic in n the approximation holds for all Q, K, V at once, with high "
        "probability over the masks alone.",
        "proofs-notes/C7.md", true},
-      {"C8", "Output error from bias error",
+      {"C8", "Output error bound",
        "The output error is bounded by the bias error over the smallest row sum of the biased "
        "weights.",
        "proofs-notes/C8.md", true},
