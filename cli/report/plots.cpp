@@ -44,6 +44,9 @@ std::vector<std::size_t> shown(const json& series) {
   return result;
 }
 
+/// All dashed lines are bounds; one of them says so.
+std::string bound_label(std::size_t series) { return series == 0 ? "bounds" : ""; }
+
 std::string sigma_label(double sigma) { return "σ = " + number(sigma); }
 
 }  // namespace
@@ -80,7 +83,7 @@ std::string decay_chart(const json& norm) {
       // A line of slope -1/2 below all data, to compare the slopes with.
       if (mean > 0) lowest = std::min(lowest, 0.45 * mean * std::sqrt(s));
     }
-    chart.lines.push_back({"bound", series_colour(i), Stroke::dashed, Marker::none,
+    chart.lines.push_back({bound_label(i), series_colour(i), Stroke::dashed, Marker::none,
                            points_of(points, "samples", "bound")});
     chart.lines.push_back(std::move(measured));
   }
@@ -112,7 +115,7 @@ std::string length_chart(const json& length) {
       measured.points.push_back(
           {point.at("length").get<double>(), error, error - residual, error + residual});
     }
-    chart.lines.push_back({"bound", series_colour(i), Stroke::dashed, Marker::none,
+    chart.lines.push_back({bound_label(i), series_colour(i), Stroke::dashed, Marker::none,
                            points_of(points, "length", "bound")});
     chart.lines.push_back(std::move(measured));
   }
@@ -181,7 +184,7 @@ std::string output_chart(const json& output) {
     const std::string label = shortened(greek(series[i].at("label").get<std::string>()), 30);
     longest = std::max(longest, characters(label));
     for (const json& point : points) samples.insert(point.at("samples").get<double>());
-    chart.lines.push_back({"bound", series_colour(i), Stroke::dashed, Marker::none,
+    chart.lines.push_back({bound_label(i), series_colour(i), Stroke::dashed, Marker::none,
                            points_of(points, "samples", "bound")});
     chart.lines.push_back({label, series_colour(i), Stroke::solid,
                            real ? Marker::filled : Marker::open,

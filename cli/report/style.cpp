@@ -82,6 +82,8 @@ table.claims td.number{max-width:8.6rem}
 .data{margin:1.1rem 0 0}
 .data{width:auto;min-width:60%}
 .data th,.data td,.data .unit{white-space:nowrap}
+.data.slopes .unit{white-space:normal}
+.data.slopes th,.data.slopes td{padding-left:.5rem;padding-right:.3rem}
 .data th,.data td{padding-left:1.1rem;padding-right:1.1rem}
 .data.full{width:100%}
 .data.full th,.data.full td{padding-left:.5rem;padding-right:.5rem}

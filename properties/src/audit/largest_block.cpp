@@ -166,8 +166,8 @@ void audit_largest_block(Context& context, ClaimReport& report) {
             largest_of(context.draw(stream::observed_blocks, shown, n,
                                     static_cast<Index>(exponent) * 10'000'000 + trial * s, s)));
       std::sort(largest.begin(), largest.end());
-      const auto rank = static_cast<std::size_t>((1 - delta) * static_cast<double>(largest.size()));
-      observed = largest[std::min(rank, largest.size() - 1)];
+      const double rank = std::ceil((1 - delta) * static_cast<double>(largest.size()));
+      observed = largest[static_cast<std::size_t>(rank) - 1];
     }
     const double quantile =
         std::min(static_cast<double>(n), std::ceil(max_width_quantile(delta, sigma, s)));
