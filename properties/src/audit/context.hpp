@@ -63,7 +63,7 @@ struct OutputErrors {
 
 class Context {
  public:
-  Context(const AuditOptions& options, const Subject& subject, const Progress& progress);
+  Context(const AuditOptions& audit_options, const Subject& audited, const Progress& progress);
 
   const AuditOptions& options;
   const Subject& subject;
