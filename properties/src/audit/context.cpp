@@ -1,5 +1,7 @@
 #include "context.hpp"
 
+#include <mpfr.h>
+
 #include <algorithm>
 #include <atomic>
 #include <boost/math/distributions/students_t.hpp>
@@ -85,7 +87,11 @@ void Context::parallel_for(Index count, const std::function<void(Index)>& body) 
   };
   {
     std::vector<std::jthread> helpers;
-    for (unsigned t = 1; t < threads; ++t) helpers.emplace_back(work);
+    for (unsigned t = 1; t < threads; ++t)
+      helpers.emplace_back([&work] {
+        work();
+        mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);  // a thread's constants are not freed with it
+      });
     work();
   }
   if (failure) std::rethrow_exception(failure);
