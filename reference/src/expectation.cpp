@@ -7,8 +7,7 @@ namespace plsh::reference {
 namespace {
 
 // The integral of f(w) = (w - d) exp(-w/sigma) / sigma^2 over [c - h, c + h]. Its k-th derivative
-// is
-// (-1/sigma)^k ((w - d) - k sigma) exp(-w/sigma) / sigma^2. Odd Taylor terms cancel; the term of
+// is (-1/sigma)^k ((w - d) - k sigma) exp(-w/sigma) / sigma^2. Odd Taylor terms cancel; the term of
 // order `order` (even) taken over the whole panel encloses the remainder.
 Interval panel_integral(const Interval& c, const Interval& h, const Interval& d,
                         const Interval& sigma, Index order) {

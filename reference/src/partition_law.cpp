@@ -10,11 +10,13 @@
 namespace plsh::reference {
 namespace {
 
-// The line t = a + b w in the (w, t) half-plane.
+// The line t = a + b w in the (w, t) half-plane, and its t at the width looked at.
 struct Line {
+  Line(Index constant, Index slope, const Rational& w)
+      : a(constant), b(slope), t(Rational(constant) + Rational(slope) * w) {}
   Index a;
   Index b;
-  Rational at(const Rational& w) const { return Rational(a) + Rational(b) * w; }
+  Rational t;
 };
 
 Integer ceil(const Rational& x) {
@@ -57,18 +59,16 @@ PartitionLaw::PartitionLaw(Index length) : length_(length) {
     const Rational& from = critical_widths_[k];
     const Rational w = last ? Rational(from + 1) : Rational((from + critical_widths_[k + 1]) / 2);
     // The lines inside 0 < t < w, between the borders t = 0 and t = w.
-    std::vector<Line> lines{{0, 0}, {0, 1}};
+    std::vector<Line> lines{{0, 0, w}, {0, 1, w}};
     for (Index m = 1; m < length; ++m)
       for (Index j = 0;; ++j) {
-        const Line line{m, -j};
-        const Rational t = line.at(w);
-        if (t <= 0) break;
-        if (t < w) lines.push_back(line);
+        const Line line(m, -j, w);
+        if (line.t <= 0) break;
+        if (line.t < w) lines.push_back(line);
       }
-    std::sort(lines.begin(), lines.end(),
-              [&](const Line& x, const Line& y) { return x.at(w) < y.at(w); });
+    std::sort(lines.begin(), lines.end(), [](const Line& x, const Line& y) { return x.t < y.t; });
     for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
-      const Rational t = (lines[i].at(w) + lines[i + 1].at(w)) / 2;
+      const Rational t = (lines[i].t + lines[i + 1].t) / 2;
       strips_of[starts_for(length, w, t)].push_back(
           {0, k, lines[i + 1].a - lines[i].a, lines[i + 1].b - lines[i].b});
       ++strip_count_;

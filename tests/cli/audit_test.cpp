@@ -119,6 +119,11 @@ TEST_F(Audit, WrongUseIsOneClearLine) {
   fs::copy_file(data.parent_path() / "SHA256SUMS", folder_ / "in" / "SHA256SUMS");
   const fs::path cut = folder_ / "in" / "cut.safetensors";
   std::ofstream(cut, std::ios::binary) << bytes.substr(0, 1000);
+  // A scale that begins like a number and is none, in a header of the same length.
+  const fs::path unscaled = folder_ / "in" / "unscaled.safetensors";
+  bytes = content(data);
+  bytes.replace(bytes.find("\"0.125\""), 7, "\"nan00\"");
+  std::ofstream(unscaled, std::ios::binary) << bytes;
   const fs::path file = folder_ / "in" / "a file";
   std::ofstream(file) << "not a folder";
   const std::string out = folder_ / "out";
@@ -139,6 +144,7 @@ TEST_F(Audit, WrongUseIsOneClearLine) {
       {{"--claims", "C8", "--data", damaged}, "damaged"},
       {{"--claims", "C9", "--data", cut}, "cut.safetensors"},
       {{"--claims", "C13", "--data", file}, "a file"},
+      {{"--claims", "C8", "--data", unscaled}, "logit_scale"},
   };
   for (const auto& wrong : cases) {
     std::vector<std::string> arguments{"audit", "--out", out};

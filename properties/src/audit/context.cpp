@@ -70,6 +70,28 @@ std::vector<Partition> Context::draw(std::uint32_t stream, std::size_t head, Ind
   return samples;
 }
 
+void Context::for_each_prefix(
+    std::span<const Partition> samples,
+    const std::function<void(std::size_t k, const Matrix<Index>& counts)>& body) const {
+  const Index n = samples.front().length();
+  Matrix<Index> counts = Matrix<Index>::Zero(n, n);
+  std::size_t counted = 0;
+  for (std::size_t k = 0; k < sample_counts().size(); ++k) {
+    const auto s = static_cast<std::size_t>(sample_counts()[k]);
+    counts += subject.counts(samples.subspan(counted, s - counted));
+    counted = s;
+    body(k, counts);
+  }
+}
+
+Matrix<double> Context::uniform_matrix(std::uint32_t stream, std::size_t head, Index first,
+                                       Index rows, Index cols) const {
+  Matrix<double> m(rows, cols);
+  for (Index e = 0; e < m.size(); ++e)
+    m.data()[e] = 2 * draw_uniforms(id(stream, head, first + e)).first - 1;
+  return m;
+}
+
 void Context::parallel_for(Index count, const std::function<void(Index)>& body) const {
   std::atomic<Index> next{0};
   std::exception_ptr failure;
@@ -149,11 +171,10 @@ Json decay_series(const std::string& label, double sigma,
           {"exponent_high", exponent.high}};
 }
 
-bool add_check(ClaimReport& report, const std::string& name, bool passed,
+void add_check(ClaimReport& report, const std::string& name, bool passed,
                const std::string& detail) {
   report.checks.push_back({name, passed, detail});
   if (!passed && !report.counterexample) report.counterexample = name + ": " + detail;
-  return passed;
 }
 
 void set_evidence(ClaimReport& report, double log_e_value, const std::string& what) {
@@ -169,6 +190,17 @@ void conclude(ClaimReport& report, Verdict otherwise) {
   bool failed = report.log_e_value && *report.log_e_value >= log_e_value_to_refute();
   for (const Check& check : report.checks) failed = failed || !check.passed;
   report.verdict = failed ? Verdict::refuted : otherwise;
+}
+
+Index first_where(Index low, Index high, const std::function<bool(Index)>& holds) {
+  while (low < high) {
+    const Index middle = low + (high - low) / 2;
+    if (holds(middle))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
 }
 
 double max_abs(const Matrix<double>& m) {

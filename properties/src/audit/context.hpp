@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <memory>
 #include <plsh/properties/audit.hpp>
 #include <plsh/properties/evidence.hpp>
 #include <plsh/properties/safetensors.hpp>
@@ -48,6 +47,7 @@ struct HeadErrors {
 struct LabelledInput {
   std::string label;
   bool real;
+  std::size_t head;  ///< the standard head whose decay length is used
   double sigma;
   HeadInput<double> input;
 };
@@ -55,6 +55,7 @@ struct LabelledInput {
 /// Output errors of one input against s.
 struct OutputErrors {
   const LabelledInput* input;
+  Matrix<double> exact;                       ///< T*
   std::vector<std::vector<double>> relative;  ///< [repeat][s]: ||T~ - T*||_F / ||T*||_F
   std::vector<double> bound;                  ///< [s]: the same from the per-row bound of C8
   double worst_ratio = 0;                     ///< largest |T~ - T*| / bound over rows and channels
@@ -87,6 +88,15 @@ class Context {
   /// Samples first..first+count-1 of a stream, drawn by the subject at its own decay length.
   std::vector<Partition> draw(std::uint32_t stream, std::size_t head, Index length, Index first,
                               Index count) const;
+
+  /// Counts s M~ of the first s = sample_counts()[k] samples, for each k in turn.
+  void for_each_prefix(
+      std::span<const Partition> samples,
+      const std::function<void(std::size_t k, const Matrix<Index>& counts)>& body) const;
+
+  /// Entries uniform on (-1, 1), from samples first, first + 1, ... of a stream.
+  Matrix<double> uniform_matrix(std::uint32_t stream, std::size_t head, Index first, Index rows,
+                                Index cols) const;
 
   /// body(0), ..., body(count - 1) on all threads; the first exception is rethrown.
   void parallel_for(Index count, const std::function<void(Index)>& body) const;
@@ -123,8 +133,8 @@ Json decay_series(const std::string& label, double sigma,
                   const std::vector<std::vector<double>>& errors,
                   const std::vector<double>& bounds);
 
-/// Adds a check and returns whether it passed; a failed one refutes the claim.
-bool add_check(ClaimReport& report, const std::string& name, bool passed,
+/// Adds a check; a failed one refutes the claim.
+void add_check(ClaimReport& report, const std::string& name, bool passed,
                const std::string& detail);
 
 /// Sets the e-value of a claim and, beyond the threshold, the refutation.
@@ -132,6 +142,10 @@ void set_evidence(ClaimReport& report, double log_e_value, const std::string& wh
 
 /// The verdict from what was found: refuted on any failed check or e-value beyond the threshold.
 void conclude(ClaimReport& report, Verdict otherwise);
+
+/// The smallest index in low..high for which `holds` is true, given that it stays true from there
+/// on and is true at high.
+Index first_where(Index low, Index high, const std::function<bool(Index)>& holds);
 
 /// Largest absolute entry; NaN when there is one.
 double max_abs(const Matrix<double>& m);

@@ -56,13 +56,8 @@ void check_algorithm(Context& context, ClaimReport& report) {
       const auto drawn = context.draw(stream::small_output, h, length, 0, samples);
       HeadInput<double> input;
       const auto uniforms = [&](Index which) {
-        Matrix<double> m(length, head_dim);
-        for (Index e = 0; e < m.size(); ++e)
-          m.data()[e] =
-              2 * draw_uniforms(context.id(stream::small_output, 200 + h, which * 65536 + e))
-                      .first -
-              1;
-        return m;
+        return context.uniform_matrix(stream::small_output, 200 + h, which * 65536, length,
+                                      head_dim);
       };
       input.query = 3 * uniforms(0);
       input.key = 3 * uniforms(1);
@@ -197,45 +192,34 @@ void audit_crossover(Context& context, ClaimReport& report) {
   context.parallel_for(static_cast<Index>(rows.size()), [&](Index task) {
     const auto k = static_cast<std::size_t>(task);
     const LabelledInput& item = *runs[k / compared.size()].input;
+    const Matrix<double>& exact = runs[k / compared.size()].exact;
     const Index s = compared[k % compared.size()];
-    const std::size_t h = context.head_of(item.sigma);
     const Index n = item.input.key.rows();
-    const auto drawn = context.draw(stream::output, h, n, 500'000'000, s);
-    const Matrix<double> exact = exact_alibi_attention(item.input, item.sigma).output;
+    const auto drawn = context.draw(stream::output, item.head, n, 500'000'000, s);
     const auto error_of = [&](const Matrix<double>& output) {
       return (output - exact).norm() / exact.norm();
     };
     const double error = error_of(
         sampled_attention_by_definition(item.input, std::span<const Partition>(drawn)).output);
-    Index low = 0;
-    Index high = n - 1;
-    const auto window_error = [&](Index radius) {
-      return error_of(windowed_alibi_attention(item.input, item.sigma, radius).output);
+    const auto window_error = [&](Index width) {
+      return error_of(windowed_alibi_attention(item.input, item.sigma, width).output);
     };
-    while (low < high) {
-      const Index middle = low + (high - low) / 2;
-      if (window_error(middle) <= error)
-        high = middle;
-      else
-        low = middle + 1;
-    }
+    const Index reach =
+        first_where(0, n - 1, [&](Index width) { return window_error(width) <= error; });
     // Pairs that a pass scores: halved, plus the diagonal, under a causal mask.
     const auto visible = [&](Index both) { return item.input.causal ? (both + n) / 2 : both; };
     Index blocks = 0;
-    for (const Partition& partition : drawn) {
-      const Index both = partition.pair_count();
-      blocks += item.input.causal ? (both + n) / 2 : both;
-    }
+    for (const Partition& partition : drawn) blocks += visible(partition.pair_count());
     const Index united = visible(union_pairs(drawn));
     Index window = 0;
     for (Index i = 0; i < n; ++i)
-      window += std::min(i, low) + 1 + (item.input.causal ? 0 : std::min(n - 1 - i, low));
+      window += std::min(i, reach) + 1 + (item.input.causal ? 0 : std::min(n - 1 - i, reach));
     cost_ratios[k] = static_cast<double>(window) / static_cast<double>(united);
-    radii[k] = static_cast<double>(low) / item.sigma;
+    radii[k] = static_cast<double>(reach) / item.sigma;
     rows[k] = {{"label", item.label},    {"sigma", item.sigma},
                {"samples", s},           {"error", error},
                {"union_pairs", united},  {"block_pairs", blocks},
-               {"radius", low},          {"window_error", window_error(low)},
+               {"radius", reach},        {"window_error", window_error(reach)},
                {"window_pairs", window}, {"cost_ratio", cost_ratios[k]}};
   });
   context.plots["window"]["rows"] = rows;
@@ -260,15 +244,9 @@ void audit_crossover(Context& context, ClaimReport& report) {
   // Smallest n at which the dense pass scores more than `factor` times these pairs. The union is
   // never larger than the dense pass; there, the n at which it halves the work.
   const auto crossover = [](double factor, const std::function<double(Index)>& pairs) {
-    Index low = 1, high = 1 << 24;
-    while (low < high) {
-      const Index middle = low + (high - low) / 2;
-      if (static_cast<double>(middle) * static_cast<double>(middle) > factor * pairs(middle))
-        high = middle;
-      else
-        low = middle + 1;
-    }
-    return low;
+    return first_where(1, 1 << 24, [&](Index n) {
+      return static_cast<double>(n) * static_cast<double>(n) > factor * pairs(n);
+    });
   };
   const Index blocks_at =
       crossover(1, [&](Index n) { return expected_block_pairs(n, sigma, samples); });

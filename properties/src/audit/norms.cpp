@@ -196,22 +196,18 @@ const std::vector<HeadErrors>& Context::head_errors() {
     const Index most = sample_counts().back();
     const std::vector<Partition> samples =
         draw(stream::decay, h, n, static_cast<Index>(r) * most, most);
-    Matrix<Index> counts = Matrix<Index>::Zero(n, n);
-    Index counted = 0;
-    for (std::size_t k = 0; k < sample_counts().size(); ++k) {
+    for_each_prefix(samples, [&](std::size_t k, const Matrix<Index>& counts) {
       const Index s = sample_counts()[k];
-      const std::span<const Partition> all(samples);
-      counts += subject.counts(
-          all.subspan(static_cast<std::size_t>(counted), static_cast<std::size_t>(s - counted)));
-      counted = s;
       const EntryErrors errors = entry_errors(counts, s, kernel, row_sums);
       result[h].max[r][k] = errors.max;
       result[h].frobenius[r][k] = errors.frobenius;
       result[h].row_relative[r][k] = errors.row_relative;
       result[h].spectral[r][k] =
-          spectral_error(n, sigmas[h], all.first(static_cast<std::size_t>(s)), spectral_tolerance)
+          spectral_error(n, sigmas[h],
+                         std::span<const Partition>(samples).first(static_cast<std::size_t>(s)),
+                         spectral_tolerance)
               .norm;
-    }
+    });
     stage("errors against s", static_cast<double>(++done) / static_cast<double>(tasks));
   });
   head_errors_ = std::move(result);
@@ -298,16 +294,11 @@ void audit_uniform(Context& context, ClaimReport& report) {
                      (exact.row(i) - mean.row(i).transpose()).cwiseAbs().sum() / exact.row_sum(i));
     for (Index k = 0; k < 20; ++k, ++inputs) {
       // Uniform entries scaled to |logit| <= B; every second input has sign values in V.
-      const auto uniforms = [&](Index which, Index rows) {
-        Matrix<double> m(rows, head_dim);
-        for (Index e = 0; e < m.size(); ++e)
-          m.data()[e] =
-              2 * draw_uniforms(context.id(stream::uniform, 100 + h, (k * 3 + which) * 65536 + e))
-                      .first -
-              1;
-        return m;
+      const auto uniforms = [&](Index which) {
+        return context.uniform_matrix(stream::uniform, 100 + h, (k * 3 + which) * 65536, length,
+                                      head_dim);
       };
-      HeadInput<double> input{uniforms(0, length), uniforms(1, length), uniforms(2, length), 1.0};
+      HeadInput<double> input{uniforms(0), uniforms(1), uniforms(2), 1.0};
       if (k % 2 == 1) input.value = input.value.array().sign();
       const Matrix<double> logit = logits(input);
       input.logit_scale = logit_bound / max_abs(logit);
@@ -326,18 +317,15 @@ void audit_uniform(Context& context, ClaimReport& report) {
   for (const Index length_exponent : {3, 6, 9, 12}) {
     Index longest = 1;
     for (Index e = 0; e < length_exponent; ++e) longest *= 10;
-    Index low = 1, high = 1;
-    while (row_relative_error_bound(longest, 32.0, high, delta) > 0.5) high *= 2;
-    while (low < high) {
-      const Index middle = low + (high - low) / 2;
-      if (row_relative_error_bound(longest, 32.0, middle, delta) <= 0.5)
-        high = middle;
-      else
-        low = middle + 1;
-    }
+    const auto small = [&](Index samples) {
+      return row_relative_error_bound(longest, 32.0, samples, delta) <= 0.5;
+    };
+    Index enough = 1;
+    while (!small(enough)) enough *= 2;
+    const Index least = first_where(1, enough, small);
     table +=
         fmt::format("{}n = 10^{}: s = {} = {:.0f} ln n", table.empty() ? "" : "; ", length_exponent,
-                    low, static_cast<double>(low) / std::log(static_cast<double>(longest)));
+                    least, static_cast<double>(least) / std::log(static_cast<double>(longest)));
   }
   report.notes.push_back("Samples that the bound asks for eps <= 1/2 at sigma = 32: " + table +
                          ". Logarithmic in n, but with a constant far above the s = 10, 20 of "

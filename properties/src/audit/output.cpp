@@ -30,6 +30,7 @@ std::vector<LabelledInput> synthetic_inputs(const Context& context) {
     result.push_back(
         {fmt::format("Gaussian, sigma = {}", sigma),
          false,
+         context.head_of(sigma),
          sigma,
          {gaussian(context, head, n, head_dim), gaussian(context, head + 1, n, head_dim),
           gaussian(context, head + 2, n, head_dim), 1 / std::sqrt(double(head_dim)), false, 0}});
@@ -50,8 +51,8 @@ std::vector<LabelledInput> real_inputs(const Context& context, Json& description
   };
   const auto number = [&](const std::string& key) {
     try {
-      return std::stod(metadata(key));
-    } catch (const std::logic_error&) {
+      return from_decimal<double>(metadata(key));
+    } catch (const std::invalid_argument&) {
       throw std::runtime_error(path + ": metadata \"" + key + "\" is not a number");
     }
   };
@@ -68,7 +69,7 @@ std::vector<LabelledInput> real_inputs(const Context& context, Json& description
     int layer = 0;
     int head = 0;
     char part[16] = {};
-    if (std::sscanf(name.c_str(), "layer%d.head%d.%15s", &layer, &head, part) != 3)
+    if (std::sscanf(name.c_str(), "layer%9d.head%9d.%15s", &layer, &head, part) != 3)
       throw std::runtime_error(path + ": unexpected tensor \"" + name + "\"");
     if (std::string(part) != "query") continue;
     if (head < 0 || head >= static_cast<int>(sigmas.size()))
@@ -93,8 +94,8 @@ std::vector<LabelledInput> real_inputs(const Context& context, Json& description
     const double sigma = sigmas[static_cast<std::size_t>(head)];
     description["tokens"] = n;
     description["heads"].push_back({{"layer", layer}, {"head", head}, {"sigma", sigma}});
-    result.push_back({fmt::format("{} layer {} head {}", short_name, layer, head), true, sigma,
-                      std::move(input)});
+    result.push_back({fmt::format("{} layer {} head {}", short_name, layer, head), true,
+                      context.head_of(sigma), sigma, std::move(input)});
   }
   if (result.empty()) throw std::runtime_error(path + ": holds no layerL.headH.query tensor");
   return result;
@@ -197,24 +198,20 @@ const std::vector<OutputErrors>& Context::output_errors() {
     OutputErrors& errors = result[k];
     errors.input = &item;
     const Index n = item.input.key.rows();
-    const Matrix<double> exact = exact_alibi_attention(item.input, item.sigma).output;
+    errors.exact = exact_alibi_attention(item.input, item.sigma).output;
+    const Matrix<double>& exact = errors.exact;
     const double size = exact.norm();
     const double rounding = rounding_tolerance(item.input, n);
-    const std::size_t h = head_of(item.sigma);
     for (Index r = 0; r < sizes.output_repeats; ++r) {
       errors.relative.emplace_back();
       const Index most = sample_counts().back();
-      const auto samples = draw(stream::output, h, n, task * 10'000'000 + r * most, most);
-      Matrix<Index> counts = Matrix<Index>::Zero(n, n);
-      Index counted = 0;
-      for (const Index s : sample_counts()) {
-        counts += subject.counts(std::span(samples).subspan(static_cast<std::size_t>(counted),
-                                                            static_cast<std::size_t>(s - counted)));
-        counted = s;
+      const auto samples = draw(stream::output, item.head, n, task * 10'000'000 + r * most, most);
+      for_each_prefix(samples, [&](std::size_t index, const Matrix<Index>& counts) {
+        const Index s = sample_counts()[index];
         const Matrix<double> mean = counts.cast<double>() / static_cast<double>(s);
         const Matrix<double> difference = weighted_attention(item.input, mean).output - exact;
         errors.relative.back().push_back(difference.norm() / size);
-        if (r != 0) continue;
+        if (r != 0) return;
         const Vector<double> bound = output_error_bound(item.input, item.sigma, mean);
         errors.bound.push_back(bound.norm() * std::sqrt(static_cast<double>(exact.cols())) / size);
         for (Index i = 0; i < n; ++i) {
@@ -223,7 +220,7 @@ const std::vector<OutputErrors>& Context::output_errors() {
           if (keep_worst(ratio, errors.worst_ratio))
             errors.worst_place = fmt::format("{}, s = {}, row {}", item.label, s, i);
         }
-      }
+      });
     }
     stage("output errors", static_cast<double>(++done) / static_cast<double>(items.size()));
   });
