@@ -1,15 +1,12 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <mutex>
 #include <plsh/properties/audit.hpp>
 
 #include "command.hpp"
+#include "output.hpp"
 #include "report/report.hpp"
 
 namespace plsh::cli {
@@ -40,77 +37,6 @@ std::string default_data() {
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   return program.parent_path().parent_path() / "share/plsh/data" / name;
 }
-
-/// A file that appears whole or not at all: written beside its place, then renamed.
-void write_whole(const fs::path& path, const std::string& content) {
-  const fs::path part = path.string() + ".part";
-  {
-    std::ofstream file(part, std::ios::binary);
-    file << content;
-    file.flush();
-    if (!file) {
-      std::error_code ignored;
-      fs::remove(part, ignored);
-      throw std::runtime_error("cannot write " + path.string());
-    }
-  }
-  std::error_code error;
-  fs::rename(part, path, error);
-  if (error) {
-    std::error_code ignored;
-    fs::remove(part, ignored);
-    throw std::runtime_error("cannot write " + path.string() + ": " + error.message());
-  }
-}
-
-/// The folder of the results: created, and seen to be writable, before the work starts; removed
-/// again when the work fails and it is empty.
-class Folder {
- public:
-  explicit Folder(const fs::path& path) : path_(path) {
-    std::error_code error;
-    created_ = fs::create_directories(path, error);
-    if (error || !fs::is_directory(path))
-      throw std::runtime_error("--out " + path.string() + ": cannot create the folder" +
-                               (error ? ": " + error.message() : ""));
-    if (::access(path.c_str(), W_OK | X_OK) != 0)
-      throw std::runtime_error("--out " + path.string() + ": the folder is not writable");
-  }
-  ~Folder() {
-    std::error_code ignored;
-    if (created_ && fs::is_empty(path_, ignored)) fs::remove(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  fs::path file(const char* name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-  bool created_ = false;
-};
-
-/// One line on stderr that is overwritten as the work goes on; nothing in a pipe.
-class ProgressLine {
- public:
-  ProgressLine() : terminal_(isatty(STDERR_FILENO) != 0) {}
-  ~ProgressLine() { clear(); }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void show(const std::string& claim, const std::string& stage, double fraction) {
-    if (!terminal_) return;
-    const std::lock_guard lock(mutex_);
-    fmt::print(stderr, "\r\033[K  {:<4} {:<40} {:3.0f}%", claim, stage, 100 * fraction);
-    std::fflush(stderr);
-  }
-  void clear() {
-    if (terminal_) fmt::print(stderr, "\r\033[K");
-  }
-
- private:
-  const bool terminal_;
-  std::mutex mutex_;
-};
 
 std::string command_line(const Arguments& arguments) {
   std::string line = "plsh audit";
@@ -151,15 +77,6 @@ void print_table(const AuditReport& report) {
   }
 }
 
-std::uint64_t read_seed(const std::string& text) {
-  std::uint64_t seed = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, seed);
-  if (error != std::errc() || stop != end)
-    throw std::invalid_argument("--seed " + text + " is not a whole number from 0 to 2^64 - 1");
-  return seed;
-}
-
 int run(const Arguments& arguments) {
   AuditOptions options;
   options.claims = arguments.claims;
@@ -169,7 +86,7 @@ int run(const Arguments& arguments) {
                                     : Effort::standard;
   options.seed = read_seed(arguments.seed);
   options.data = arguments.data.empty() ? default_data() : arguments.data;
-  const Folder folder{fs::path(arguments.out)};
+  const Folder folder{arguments.out};
 
   const std::string started = utc_now();
   const std::string command = command_line(arguments);
@@ -183,9 +100,9 @@ int run(const Arguments& arguments) {
     ProgressLine progress;
     report = run_audit(options, properties::reference_subject(),
                        [&](const std::string& claim, const std::string& stage, double fraction) {
-                         progress.show(claim, stage, fraction);
+                         progress.show(fmt::format("{:<4} {:<40}", claim, stage), fraction);
                        });
-    progress.show("", "drawing the report", 1);
+    progress.show("drawing the report", 1);
     document = to_json(report, options, command, started);
     page = render_report(document);
   }

@@ -21,5 +21,8 @@ enum Status : int {
 void add_audit(CLI::App& app, int& status);
 void add_value(CLI::App& app, int& status);
 void add_plan(CLI::App& app, int& status);
+void add_check(CLI::App& app, int& status);
+void add_replay(CLI::App& app, int& status);
+void add_vectors(CLI::App& app, int& status);
 
 }  // namespace plsh::cli

@@ -63,6 +63,9 @@ int main(int argc, char** argv) {
   int status = plsh::cli::ok;
   try {
     plsh::cli::add_audit(app, status);
+    plsh::cli::add_check(app, status);
+    plsh::cli::add_replay(app, status);
+    plsh::cli::add_vectors(app, status);
     plsh::cli::add_value(app, status);
     plsh::cli::add_plan(app, status);
     std::vector<std::string> arguments = words(argc, argv);

@@ -10,8 +10,8 @@
 namespace plsh::house {
 namespace {
 
-const std::set<std::string> all_folders{"reference", "interface", "optimized", "properties",
-                                        "cli",       "fuzz",      "tests",     "bench"};
+const std::set<std::string> all_folders{"reference", "interface", "optimized", "properties", "cli",
+                                        "fuzz",      "tests",     "bench",     "examples"};
 
 // The folders that each may know, apart from itself.
 const std::map<std::string, std::set<std::string>> allowed_arrows{
@@ -23,6 +23,7 @@ const std::map<std::string, std::set<std::string>> allowed_arrows{
     {"fuzz", all_folders},
     {"tests", all_folders},
     {"bench", all_folders},
+    {"examples", {"interface", "reference"}},
 };
 
 // These are libraries: others see what they install and nothing else.

@@ -35,6 +35,9 @@ class KnownLawEvidence {
   void observe(Index outcome);
   double log_e_value() const;
   Index observations() const { return observations_; }
+  double log_predictive() const { return log_predictive_; }
+  /// ln of the likelihood ratio of each alternative, in order.
+  const std::vector<double>& log_alternatives() const { return log_alternatives_; }
 
  private:
   std::vector<double> law_;
