@@ -24,6 +24,7 @@ struct Arguments {
   std::vector<std::string> properties;
   bool quick = false;
   double time = 0;
+  properties::Index samples = 0;
   std::string seed = "1";
   int jobs = 0;
   double case_limit = 20;
@@ -89,6 +90,7 @@ int run(const Arguments& arguments) {
     options.effort.seconds = share;
     options.effort.statistical_seconds = share;
   }
+  options.effort.samples = arguments.samples;
   options.seed = read_seed(arguments.seed);
   options.seconds_per_case = arguments.case_limit;
   options.fail_fast = arguments.fail_fast;
@@ -163,6 +165,10 @@ void add_check(CLI::App& app, int& status) {
   command->add_option("--time", arguments->time, "Spend about this many seconds, 1 to 86400")
       ->check(CLI::Range(1.0, 86400.0))
       ->excludes(quick);
+  command
+      ->add_option("--samples", arguments->samples,
+                   "Samples for each statistical case, 1 to 10^9, instead of a time")
+      ->check(CLI::Range(properties::Index{1}, properties::Index{1'000'000'000}));
   command->add_option("--seed", arguments->seed, "Seed of every case, 0 to 2^64 - 1")
       ->envname("PLSH_SEED")
       ->capture_default_str();
@@ -180,7 +186,7 @@ void add_check(CLI::App& app, int& status) {
   command->add_flag("--list", arguments->list, "List the properties and their families of cases");
   command->footer(
       "Examples:\n"
-      "  plsh check --impl ./libmine.so                     everything, about 3 minutes on 2 cores\n"
+      "  plsh check --impl ./libmine.so                     everything, 10 s to 3 minutes on 2 cores\n"
       "  plsh check --impl ./libmine.so --quick             a first look, at most 30 s\n"
       "  plsh check --impl ./libmine.so --property sampler  one area\n"
       "  plsh check --python mine:implementation            a Python module (PyTorch, JAX, ...)\n"

@@ -89,6 +89,7 @@ struct Problem {
   Index key_begin = 0;
   HeadInput<double> input;
   Matrix weights;  // [n_q, n_k]
+  std::vector<double> log_scale;  // [n_q]: what the weights of a row were multiplied by, as a log
 };
 
 Matrix read_rows(const DLTensor& tensor, Index batch, Index begin, Index rows, Index head) {
@@ -98,24 +99,31 @@ Matrix read_rows(const DLTensor& tensor, Index batch, Index begin, Index rows, I
   return result;
 }
 
-/// M~, or L*; a query outside the positions of the keys shares a block with none.
-Matrix weights_of(const plsh_attention& a, const Problem& p) {
+/// M~, or L* with the nearest key's weight brought to 1, so that no row underflows as a whole. A
+/// sampled query outside the positions of the keys shares a block with none.
+void fill_weights(const plsh_attention& a, Problem& p) {
   const Index queries = p.input.query.rows();
   const Index keys = p.input.key.rows();
-  Matrix weights = Matrix::Zero(queries, keys);
+  p.weights = Matrix::Zero(queries, keys);
+  p.log_scale.assign(static_cast<std::size_t>(queries), 0);
+  if (keys == 0) return;
   if (a.slopes != nullptr) {
     const double slope = get(*a.slopes, p.sequence, p.head);
-    for (Index i = 0; i < queries; ++i)
+    for (Index i = 0; i < queries; ++i) {
+      const Index nearest = std::max<Index>(0, i - (keys - 1));
+      p.log_scale[static_cast<std::size_t>(i)] = slope * static_cast<double>(nearest);
       for (Index j = 0; j < keys; ++j)
-        weights(i, j) = std::exp(-slope * static_cast<double>(std::abs(i - j)));
-  } else if (keys > 0) {
-    const auto counts = plsh::reference::co_occurrence_counts(
-        read_partitions(*a.block_counts, *a.block_starts, p.sequence, p.head, keys));
-    const auto samples = static_cast<double>(a.block_counts->shape[2]);
-    for (Index i = 0; i < std::min(queries, keys); ++i)
-      for (Index j = 0; j < keys; ++j) weights(i, j) = static_cast<double>(counts(i, j)) / samples;
+        p.weights(i, j) = std::exp(-slope * static_cast<double>(std::abs(i - j) - nearest));
+    }
+    return;
   }
-  return weights;
+  for (const Partition& partition :
+       read_partitions(*a.block_counts, *a.block_starts, p.sequence, p.head, keys))
+    for (Index i = 0; i < std::min(queries, keys); ++i) {
+      const plsh::reference::Block block = partition.block(partition.block_of(i));
+      p.weights.row(i).segment(block.begin, block.size()).array() += 1;
+    }
+  p.weights /= static_cast<double>(a.block_counts->shape[2]);
 }
 
 template <class Visit>
@@ -146,7 +154,7 @@ void for_each_head(const plsh_attention& a, const Visit& visit) {
       p.input.value = read_rows(*a.value, p.batch, p.key_begin, keys, p.kv_head);
       p.input.logit_scale = a.scale;
       p.input.causal = a.causal != 0;
-      p.weights = weights_of(a, p);
+      fill_weights(a, p);
       visit(p);
     }
 }
@@ -158,7 +166,8 @@ void forward(const plsh_attention& a) {
       for (Index c = 0; c < result.output.cols(); ++c)
         set(*a.output, result.output(i, c), p.batch, p.query_begin + i, p.head, c);
       if (a.log_sum_exp != nullptr)
-        set(*a.log_sum_exp, result.log_sum_exp[i], p.batch, p.head, p.query_begin + i);
+        set(*a.log_sum_exp, result.log_sum_exp[i] - p.log_scale[static_cast<std::size_t>(i)],
+            p.batch, p.head, p.query_begin + i);
     }
   });
 }

@@ -121,6 +121,8 @@ struct Hostile {
   const char* message;
 };
 
+std::ostream& operator<<(std::ostream& out, const Hostile& hostile) { return out << hostile.fault; }
+
 class HostileLibrary : public Check, public ::testing::WithParamInterface<Hostile> {};
 
 TEST_P(HostileLibrary, IsAFindingAndTheRunGoesOn) {
@@ -149,7 +151,7 @@ const Hostile hostile_libraries[] = {
     {"throws-integer", "threw an exception"},
     {"returns-failed", "failed with status 2"},
     {"returns-unknown-status", "failed with status -17"},
-    {"does-nothing", "was never written"},
+    {"does-nothing", "not written"},
     {"heap-corruption", "written"},
     {"table-null", "it is null"},
     {"table-crash", "SIGSEGV"},
@@ -181,6 +183,8 @@ struct WrongUse {
   const char* options;
   const char* message;
 };
+
+std::ostream& operator<<(std::ostream& out, const WrongUse& use) { return out << use.message; }
 
 class CheckWrongUse : public ::testing::TestWithParam<WrongUse> {};
 
@@ -216,7 +220,7 @@ TEST_F(Check, ADamagedCounterexampleIsNamed) {
                   {"version", 1},
                   {"property", "slopes.rule"},
                   {"source", {{"library", PLSH_TEXTBOOK_LIBRARY}}},
-                  {"case", {{"heads", 3}}}};
+                  {"case", {{"heads", 3}, {"layout", "packed"}}}};
   const auto replay = [&](const json& document) {
     std::ofstream(file("c.json")) << document.dump();
     return plsh({"replay", file("c.json")});
@@ -233,9 +237,9 @@ TEST_F(Check, ADamagedCounterexampleIsNamed) {
     EXPECT_EQ(replay(damaged).status, 2) << member;
   }
   json strange = good;
-  strange["case"] = {{"heads", "many"}};
+  strange["case"] = {{"heads", "many"}, {"layout", "packed"}};
   EXPECT_EQ(replay(strange).status, 2);
-  strange["case"] = {{"heads", -7}};
+  strange["case"] = {{"heads", -7}, {"layout", "packed"}};
   EXPECT_EQ(replay(strange).status, 2);
 }
 

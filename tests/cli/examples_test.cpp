@@ -18,6 +18,8 @@ struct Example {
   int passes;
 };
 
+std::ostream& operator<<(std::ostream& out, const Example& example) { return out << example.name; }
+
 class ExampleImplementation : public ::testing::TestWithParam<Example> {};
 
 TEST_P(ExampleImplementation, Passes) {
@@ -28,7 +30,8 @@ TEST_P(ExampleImplementation, Passes) {
   const ProcessResult result = plsh(arguments);
   EXPECT_EQ(result.status, 0) << result.out << result.err;
   int passes = 0;
-  for (std::size_t at = 0; (at = result.out.find("\npass ", at)) != std::string::npos; ++at) ++passes;
+  for (std::size_t at = 0; (at = result.out.find("\npass ", at)) != std::string::npos; ++at)
+    ++passes;
   EXPECT_GE(passes, GetParam().passes) << result.out;
   fs::remove_all(out);
 }

@@ -60,6 +60,8 @@ TEST(FaultTable, ListsEveryFaultAndEveryProperty) {
   for (const std::string& id : used) EXPECT_TRUE(known.contains(id)) << id;
 }
 
+std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.property; }
+
 class PlantedFault : public ::testing::TestWithParam<Row> {};
 
 TEST_P(PlantedFault, IsRejected) {

@@ -16,6 +16,10 @@ commands=$build/compile_commands.json
 }
 passed=$build/tidy-passed
 mkdir -p -- "$passed"
+# GCC's precompiled headers mean nothing to Clang.
+mkdir -p -- "$build/tidy"
+sed 's/-Winvalid-pch -include [^ ]*cmake_pch.hxx//' "$commands" >"$build/tidy/compile_commands.json"
+commands=$build/tidy/compile_commands.json
 
 # A compile command and its source are on lines of their own.
 mapfile -t files < <(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$commands" | sort -u |
@@ -43,7 +47,7 @@ check() {
   [[ ! -e $passed/$key ]] || return 0
   # The commands are those of the compiler in use, which may know options that Clang does not.
   local output
-  if output=$(clang-tidy -p "$build" --quiet --extra-arg=-Wno-error \
+  if output=$(clang-tidy -p "$build/tidy" --quiet --extra-arg=-Wno-error \
     --extra-arg=-Wno-unknown-warning-option "$file" 2>&1); then
     : >"$passed/$key"
   else

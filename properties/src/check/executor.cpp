@@ -137,6 +137,7 @@ namespace {
         received.message.at("seconds").get_to(budget.seconds);
         received.message.at("log_threshold").get_to(budget.log_threshold);
         received.message.at("scale_error").get_to(budget.scale_error);
+        received.message.at("samples").get_to(budget.samples);
         reply["outcome"] =
             outcome_to_json(run_case(property(received.message.at("property")), *implementation,
                                      received.message.at("case"), budget));
@@ -158,6 +159,9 @@ std::string signal_text(int number) {
 }
 
 }  // namespace
+
+// For a budget of samples: a day.
+constexpr double kUnlimited = 86400;
 
 class ChildExecutor::Process {
  public:
@@ -253,9 +257,10 @@ json ChildExecutor::ask(const json& request, double seconds) {
   if (send_message(process_->socket(), request))
     received = receive_message(process_->socket(), seconds);
   if (received.state == Received::State::ok) return received.message;
-  const std::string what = received.state == Received::State::timeout
-                               ? fmt::format("no answer within {:g} s (if it is only slow: --case-limit)", seconds)
-                               : process_->obituary();
+  const std::string what =
+      received.state == Received::State::timeout
+          ? fmt::format("no answer within {:g} s (if it is only slow: --case-limit)", seconds)
+          : process_->obituary();
   process_.reset();
   throw Violation(what);
 }
@@ -267,8 +272,11 @@ Outcome ChildExecutor::run(const Property& property, const Case& parameters, con
                  {"case", parameters},
                  {"seconds", budget.seconds},
                  {"log_threshold", budget.log_threshold},
-                 {"scale_error", budget.scale_error}},
-                seconds_per_case_ + (property.statistical ? budget.seconds : 0));
+                 {"scale_error", budget.scale_error},
+                 {"samples", budget.samples}},
+                seconds_per_case_ + (!property.statistical ? 0
+                                     : budget.samples > 0  ? kUnlimited
+                                                           : budget.seconds));
   } catch (const Violation& violation) {
     return failed(violation.what());
   }

@@ -196,7 +196,10 @@ std::vector<Type> Implementation::supported_types() const {
 }
 
 void Implementation::finish(Operation operation, int status) const {
-  if (status == PLSH_OK) return;
+  if (status == PLSH_OK) {
+    ++calls_;
+    return;
+  }
   std::string reason;
   if (table_->error_message != nullptr) {
     try {

@@ -91,6 +91,7 @@ PropertyResult check_property(const Property& property, Executor& executor,
   budget.seconds = effort.statistical_seconds;
   budget.log_threshold = log_threshold;
   budget.scale_error = effort.scale_error;
+  budget.samples = effort.samples;
   std::string refusal;
   std::string undecided;
   int most = 0;

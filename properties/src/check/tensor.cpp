@@ -187,6 +187,12 @@ double round_to(Type type, double value) {
 struct Tensor::Memory {
   Memory(Type element, std::vector<Index> lengths, Layout layout)
       : type(element), shape(std::move(lengths)), width(bytes_of(element)) {
+    double elements = 1;
+    for (const Index extent : shape) {
+      if (extent < 0) throw std::invalid_argument("a tensor length is negative");
+      elements *= static_cast<double>(extent);
+    }
+    if (elements > 0x1p31) throw std::invalid_argument("a tensor has more than 2^31 elements");
     Plan plan = plan_layout(shape, layout);
     strides = std::move(plan.strides);
     bytes = static_cast<std::size_t>(plan.span) * width;

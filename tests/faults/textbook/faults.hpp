@@ -57,6 +57,7 @@ enum class Fault {
   sample_16_bit,
   heads_share_stream,
   batch_shares_stream,
+  batch_declared_shared,
   sample_duplicated,
   seed_from_clock,
   threads_change_draws,

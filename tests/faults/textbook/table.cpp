@@ -39,6 +39,8 @@ plsh_conventions conventions() {
     precision = {1, PLSH_F32, PLSH_F32, PLSH_F32, PLSH_F32};
   c.precision[PLSH_F64] = {1, PLSH_F64, PLSH_F64, PLSH_F64, PLSH_F64};
 
+  if (fault(Fault::batch_declared_shared)) c.batch_samples = PLSH_BATCH_SHARED;
+
   // A variant declares what it does.
   switch (active_variant()) {
     case Variant::geometric_slopes:

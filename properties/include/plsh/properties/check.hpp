@@ -65,7 +65,8 @@ struct CheckEffort {
   double statistical_seconds = 40;
   double scale_error = 0.01;  ///< Budget::scale_error
   double seconds = 0;         ///< for each property, repeating its families; 0: no repeats
-  static CheckEffort quick() { return {0.5, 10, 0.03, 0}; }
+  Index samples = 0;          ///< Budget::samples
+  static CheckEffort quick() { return {0.5, 30, 0.03, 0, 0}; }
   static CheckEffort standard() { return {}; }
 };
 

@@ -64,6 +64,9 @@ class Implementation {
   /// Provides the workspace, guarded, and calls one of the four attention operations.
   void attention(Operation operation, plsh_attention arguments) const;
 
+  /// How many calls have succeeded so far.
+  Index calls() const { return calls_; }
+
   /// Name, version, offered operations and declared conventions, in words.
   nlohmann::json describe() const;
 
@@ -71,6 +74,7 @@ class Implementation {
   void finish(Operation operation, int status) const;
   const plsh_implementation* table_;
   std::string name_;
+  mutable Index calls_ = 0;
 };
 
 }  // namespace plsh::properties

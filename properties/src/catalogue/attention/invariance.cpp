@@ -314,6 +314,7 @@ void add_attention_invariance_properties(std::vector<Property>& all) {
   add_block_invariances(all);
   add_sample_invariances(all);
   add_part_invariances(all);
+  add_mask_invariances(all);
   add_symmetry_invariances(all);
 }
 

@@ -194,6 +194,7 @@ void add_row_invariances(std::vector<Property>& all);
 void add_block_invariances(std::vector<Property>& all);
 void add_sample_invariances(std::vector<Property>& all);
 void add_part_invariances(std::vector<Property>& all);
+void add_mask_invariances(std::vector<Property>& all);
 void add_symmetry_invariances(std::vector<Property>& all);
 
 }  // namespace plsh::properties
