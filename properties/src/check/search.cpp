@@ -28,18 +28,37 @@ rc::Random random_for(std::uint64_t seed, const Property& property, const Family
   return random.split();
 }
 
+constexpr double kShrinkSeconds = 10;
+
+/// Leaves out the members that make no difference, so that those which make the case are seen.
+void leave_out_members(const Property& property, Executor& executor, const Budget& budget,
+                       Counterexample& example, Clock::time_point start) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : example.parameters.items()) names.push_back(name);
+  for (const std::string& name : names) {
+    if (example.parameters.size() == 1 || seconds_since(start) > kShrinkSeconds) return;
+    Case fewer = example.parameters;
+    fewer.erase(name);
+    try {
+      const Outcome outcome = executor.run(property, fewer, budget);
+      if (outcome.status == Outcome::Status::failed && outcome.message == example.message)
+        example.parameters = std::move(fewer);
+    } catch (const std::exception&) {  // a member that the property needs
+    }
+  }
+}
+
 /// Follows the shrinks that still fail, until none does or the effort is spent.
 Counterexample shrink(const Property& property, Executor& executor, const Budget& budget,
                       const Family& family, rc::Shrinkable<Case> found, std::string message) {
   constexpr int kTries = 600;
-  constexpr double kSeconds = 10;
   const Clock::time_point start = Clock::now();
   Counterexample example{family.name, found.value(), std::move(message), 0};
   int tries = 0;
   for (bool smaller = true; smaller;) {
     smaller = false;
     rc::Seq<rc::Shrinkable<Case>> candidates = found.shrinks();
-    while (tries < kTries && seconds_since(start) < kSeconds) {
+    while (tries < kTries && seconds_since(start) < kShrinkSeconds) {
       const rc::Maybe<rc::Shrinkable<Case>> candidate = candidates.next();
       if (!candidate) break;
       ++tries;
@@ -55,6 +74,7 @@ Counterexample shrink(const Property& property, Executor& executor, const Budget
       break;
     }
   }
+  leave_out_members(property, executor, budget, example, start);
   return example;
 }
 

@@ -56,14 +56,15 @@ Comparison compare(const std::string& name, const std::vector<double>& got,
   const double granted = std::max({plain_error, unit_roundoff(type) * largest, widest / 100});
   if (!plain.empty() && granted > 0) result.plain_ratio = result.error / granted;
   if (result.error_ratio > 1) {
+    const Index seen = expected.seen[worst];
     const bool row = name == "output" || name == "log_sum_exp" || name == "query_gradient";
     result.message = fmt::format(
         "{} is {:.9g}, expected {:.9g} within {:.2g}{} ({})", element(name, shape, worst),
         got[worst], expected.value[worst], expected.tolerance[worst],
         std::isfinite(result.error_ratio) ? fmt::format(", {:.3g} times that", result.error_ratio)
                                           : "",
-        row ? fmt::format("its row sees {} keys", expected.seen[worst])
-            : fmt::format("{} rows see its key", expected.seen[worst]));
+        row ? fmt::format("its row sees {} key{}", seen, seen == 1 ? "" : "s")
+            : fmt::format("{} row{} its key", seen, seen == 1 ? " sees" : "s see"));
   }
   // A ratio must stay a number in reports.
   if (std::isinf(result.error_ratio)) result.error_ratio = 1e300;
