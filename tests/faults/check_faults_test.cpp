@@ -94,6 +94,7 @@ TEST_P(CorrectVariant, Passes) {
   properties::CheckOptions options;
   options.source.library = PLSH_TEXTBOOK_LIBRARY;
   options.effort = properties::CheckEffort::quick();
+  options.effort.case_factor = 0.2;
   const auto report = run_check(options);
   unsetenv("PLSH_TEXTBOOK_FAULT");
   for (const auto& result : report.results)

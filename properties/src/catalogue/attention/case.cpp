@@ -289,7 +289,7 @@ AttentionProblem::AttentionProblem(const AttentionCase& c)
       case Fill::sharp:
         return stream == kQuery ? 30 * normal : normal;
       case Fill::large_logits:  // about +-2500 for the usual scale
-        return (stream == kQuery ? 50 : 50) * normal / std::sqrt(root);
+        return 50 * normal / std::sqrt(root);
       case Fill::ties:
         return vector_of(stream, index, x);
       case Fill::half_overflow:
