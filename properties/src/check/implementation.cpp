@@ -288,7 +288,7 @@ void Implementation::attention(Operation operation, plsh_attention arguments) co
   }
   arguments.workspace = workspace;
   arguments.workspace_bytes = bytes;
-  const int status = guarded(operation, [&] { return function(&arguments); });
+  const int status = guarded(operation, [&, call = function] { return call(&arguments); });
   for (std::size_t k = 0; k < memory.size(); ++k) {
     const unsigned char* at = memory.data() + k;
     if ((at < workspace || at >= workspace + bytes) && *at != 0xFF)

@@ -212,9 +212,9 @@ std::optional<std::string> other_convention(const AttentionInput& input,
 }  // namespace
 
 template <bool exact, bool backward>
-Computed compute_attention(const Json& json, const Digits& digits) {
-  const AttentionInput input = read_attention(json, exact, backward);
-  return {certified(input, digits), tolerances(input)};
+Computed compute_attention(const Json& input, const Digits& digits) {
+  const AttentionInput parsed = read_attention(input, exact, backward);
+  return {certified(parsed, digits), tolerances(parsed)};
 }
 
 template <bool exact, bool backward>
