@@ -156,12 +156,12 @@ class PartitionRegion::Envelope {
   std::vector<Point> below_;  // upper hull of (k, c_k - 1), k = 0..K
 };
 
-PartitionRegion::PartitionRegion(const Partition& partition) {
+PartitionRegion::PartitionRegion(const Partition& partition)
+    : singletons_(partition.block_count() == partition.length()),
+      margin_(-infinity),
+      lowest_phase_(1),
+      highest_phase_(0) {
   require_range("length of a partition region", partition.length(), 1, 1'000'000'000);
-  singletons_ = partition.block_count() == partition.length();
-  margin_ = -infinity;
-  lowest_phase_ = 1;
-  highest_phase_ = 0;
   // f at a width times the denominator of the width, whose sign decides.
   const auto scaled = [](const Piece& piece, const Fraction& w) {
     return piece.a * w.denominator + piece.b * w.numerator;
