@@ -136,6 +136,28 @@ AttentionCase validated(AttentionCase c) {
   return c;
 }
 
+/// The weights of an operation: slopes, or partitions.
+void pass_weights(const AttentionProblem& problem, bool exact, plsh_attention& a) {
+  if (exact) {
+    a.slopes = problem.slopes.view();
+  } else {
+    a.block_counts = problem.block_counts.view();
+    a.block_starts = problem.block_starts.view();
+  }
+}
+
+/// What forward and backward must leave unchanged.
+std::vector<std::pair<const char*, Tensor*>> named_inputs(AttentionProblem& problem) {
+  return {{"query", &problem.query},
+          {"key", &problem.key},
+          {"value", &problem.value},
+          {"slopes", &problem.slopes},
+          {"block_counts", &problem.block_counts},
+          {"block_starts", &problem.block_starts},
+          {"query_starts", &problem.query_starts},
+          {"key_starts", &problem.key_starts}};
+}
+
 }  // namespace
 
 double uniform_at(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
@@ -408,27 +430,14 @@ void AttentionProblem::forward(const Implementation& implementation, bool exact)
   output.clear();
   log_sum_exp.clear();
   plsh_attention a = arguments();
-  if (exact) {
-    a.slopes = slopes.view();
-  } else {
-    a.block_counts = block_counts.view();
-    a.block_starts = block_starts.view();
-  }
+  pass_weights(*this, exact, a);
   std::vector<std::pair<const char*, Tensor*>> outputs{{"output", &output}};
   if (case_.log_sum_exp) {
     a.log_sum_exp = log_sum_exp.view();
     outputs.emplace_back("log_sum_exp", &log_sum_exp);
   }
   implementation.attention(exact ? Operation::exact_forward : Operation::sampled_forward, a);
-  check({{"query", &query},
-         {"key", &key},
-         {"value", &value},
-         {"slopes", &slopes},
-         {"block_counts", &block_counts},
-         {"block_starts", &block_starts},
-         {"query_starts", &query_starts},
-         {"key_starts", &key_starts}},
-        outputs);
+  check(named_inputs(*this), outputs);
 }
 
 void AttentionProblem::backward(const Implementation& implementation, bool exact) {
@@ -439,32 +448,20 @@ void AttentionProblem::backward(const Implementation& implementation, bool exact
   output.seal();
   log_sum_exp.seal();
   plsh_attention a = arguments();
-  if (exact) {
-    a.slopes = slopes.view();
-  } else {
-    a.block_counts = block_counts.view();
-    a.block_starts = block_starts.view();
-  }
+  pass_weights(*this, exact, a);
   a.log_sum_exp = log_sum_exp.view();
   a.output_gradient = output_gradient.view();
   a.query_gradient = query_gradient.view();
   a.key_gradient = key_gradient.view();
   a.value_gradient = value_gradient.view();
   implementation.attention(exact ? Operation::exact_backward : Operation::sampled_backward, a);
-  check({{"query", &query},
-         {"key", &key},
-         {"value", &value},
-         {"slopes", &slopes},
-         {"block_counts", &block_counts},
-         {"block_starts", &block_starts},
-         {"query_starts", &query_starts},
-         {"key_starts", &key_starts},
-         {"output", &output},
-         {"log_sum_exp", &log_sum_exp},
-         {"output_gradient", &output_gradient}},
-        {{"query_gradient", &query_gradient},
-         {"key_gradient", &key_gradient},
-         {"value_gradient", &value_gradient}});
+  std::vector<std::pair<const char*, Tensor*>> inputs = named_inputs(*this);
+  inputs.emplace_back("output", &output);
+  inputs.emplace_back("log_sum_exp", &log_sum_exp);
+  inputs.emplace_back("output_gradient", &output_gradient);
+  check(inputs, {{"query_gradient", &query_gradient},
+                 {"key_gradient", &key_gradient},
+                 {"value_gradient", &value_gradient}});
 }
 
 Index query_offset(const plsh_conventions& conventions, const Sequence& sequence) {
