@@ -20,13 +20,6 @@
 namespace plsh::properties {
 namespace {
 
-template <class T>
-T choose(std::vector<T> values) {
-  const auto index =
-      *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::size_t>(0, values.size()));
-  return values[index];
-}
-
 constexpr double kMostPairs = 32;
 
 bool is_power_of_two(double x) {

@@ -6,13 +6,6 @@ namespace plsh::properties {
 namespace {
 
 // Equally likely at every size; shrinks towards the first.
-template <class T>
-T choose(std::vector<T> values) {
-  const auto index =
-      *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::size_t>(0, values.size()));
-  return values[index];
-}
-
 Index between(Index low, Index high) {
   return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<Index>(low, high + 1));
 }

@@ -8,13 +8,6 @@ namespace {
 
 // All values are equally likely at every size, and shrink towards the first: kinds of things,
 // unlike lengths, do not grow with a run.
-template <class T>
-T choose(std::vector<T> values) {
-  const auto index =
-      *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::size_t>(0, values.size()));
-  return values[index];
-}
-
 bool chance(int one_in) {
   return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, one_in)) == one_in - 1;
 }

@@ -10,6 +10,15 @@
 
 namespace plsh::properties {
 
+/// One of the values, each as likely whatever the size of the case; shrinks to the first. Runs
+/// inside a generator.
+template <class T>
+T choose(std::vector<T> values) {
+  const auto index =
+      *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::size_t>(0, values.size()));
+  return values[index];
+}
+
 /// Turns a generated case into one that a property is about, e.g. sets causal.
 using Adjust = std::function<void(AttentionCase&)>;
 
