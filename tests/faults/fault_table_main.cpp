@@ -11,9 +11,16 @@ using namespace plsh;
 
 namespace {
 
-const properties::PropertyResult* first_failure(const properties::CheckReport& report) {
+/// A case that ran out of time shows the fault only when the fault is to hang.
+bool shows(const textbook::FaultInfo& fault, const properties::PropertyResult& result) {
+  return result.verdict == properties::CheckVerdict::fail &&
+         (fault.area == "process" || result.message.find("no answer within") == std::string::npos);
+}
+
+const properties::PropertyResult* first_failure(const textbook::FaultInfo& fault,
+                                                const properties::CheckReport& report) {
   for (const properties::PropertyResult& result : report.results)
-    if (result.verdict == properties::CheckVerdict::fail) return &result;
+    if (shows(fault, result)) return &result;
   return nullptr;
 }
 
@@ -30,7 +37,7 @@ int main(int argc, char** argv) {
   int missed = 0;
   for (const textbook::FaultInfo& fault : textbook::faults()) {
     const properties::CheckReport report = faults::check_fault(library, fault.name, {}, 2);
-    const properties::PropertyResult* failure = first_failure(report);
+    const properties::PropertyResult* failure = first_failure(fault, report);
     const std::string by = failure != nullptr               ? failure->id
                            : faults::nothing_passes(report) ? faults::none_passes
                                                             : "";
@@ -53,7 +60,7 @@ int main(int argc, char** argv) {
         const bool same = fault.area.starts_with(area) || area.starts_with(fault.area);
         if (!found.empty() || same != near || fault.area == "process") continue;
         const auto report = faults::check_fault(library, fault.name, {property.id}, 1);
-        if (first_failure(report) != nullptr) found = fault.name;
+        if (first_failure(fault, report) != nullptr) found = fault.name;
       }
     fmt::print("{:<44} {}\n", property.id, found.empty() ? "REJECTS NOTHING" : found);
     std::fflush(stdout);

@@ -10,7 +10,7 @@ trap 'rm -rf -- "$work"' EXIT
 calls=$work/calls
 clone="$work/a clone"
 mkdir -p "$clone" "$work/stubs" "$work/else where"
-cp "$source/plsh" "$source/packages.txt" "$source/CMakePresets.json" "$clone"
+cp "$source/plsh" "$source/packages.txt" "$source/requirements.txt" "$source/CMakePresets.json" "$clone"
 
 stub() {
   printf '#!/bin/bash\n%s\n' "$2" >"$work/stubs/$1"
@@ -44,6 +44,11 @@ else
 fi'
 # shellcheck disable=SC2016
 stub ninja 'grep -qx "$4" "$2/built" 2>/dev/null && echo "ninja: no work to do."; exit 0'
+# A virtual environment holds a python that fails when told to.
+# shellcheck disable=SC2016
+stub python3 'echo "python3 $*" >>"$STUB_DIR/calls"
+[[ $2 != venv ]] || { mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; }
+[[ $2 != pip || $STUB_PIP == yes ]] || { echo "ERROR: No matching distribution"; exit 1; }'
 # shellcheck disable=SC2016
 stub ctest 'echo "ctest $* in $PWD" >>"$STUB_DIR/calls"
 case "$*" in *nothing*) echo "No tests were found!!!"; exit 8;; esac'
@@ -52,6 +57,7 @@ printf '#!/bin/bash\nprintf "<%%s>" "in $PWD" "$@"; exit 3\n' >"$work/program"
 chmod +x "$work/program"
 
 export STUB_DIR=$work STUB_UID=1000 STUB_SUDO=no STUB_APT=yes STUB_CONFIGURE=yes STUB_BUILD=yes
+export STUB_PIP=yes
 export STUB_BUILD_SECONDS=0
 export PATH=$work/stubs:$PATH
 unset PLSH_PRESET PLSH_PACKAGES
@@ -195,16 +201,32 @@ PLSH_PRESET=debug run 3 "$clone/plsh" value
 called "^cmake -S $clone --preset debug\$"
 called "^cmake --build $clone/build/debug --target plsh "
 
+begin "Python tools that cannot be installed"
+STUB_PIP=no run 2 "$clone/plsh" test
+has "No matching distribution"
+not_called '^ctest'
+
 begin "test"
 run 0 "$clone/plsh" test
 called "^cmake --build $clone/build/release --target all "
 called "^ctest --preset release --parallel [0-9]+ in $clone\$"
+called "^python3 -m venv --clear $clone/build/python\$"
+called "^python3 -m pip install .*-r $clone/requirements.txt\$"
 : >"$calls"
 run 0 "$clone/plsh" test -L unit -R 'a b'
 called "^ctest --preset release --parallel [0-9]+ -L unit -R a b in $clone\$"
-not_called '^cmake'
+not_called '^(cmake|python3)'
 run 8 "$clone/plsh" test -R nothing
 has "No tests were found"
+
+begin "changed requirements.txt"
+echo "# a comment" >>"$clone/requirements.txt"
+run 3 "$clone/plsh" value
+not_called '^python3'
+PLSH_PACKAGES=ignore run 0 "$clone/plsh" test
+not_called '^python3'
+run 0 "$clone/plsh" test
+called '^python3 -m pip install'
 
 begin "configuring fails"
 fresh

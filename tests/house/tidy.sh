@@ -9,6 +9,12 @@ build=$2
 folders='reference|interface|optimized|properties|cli'
 [[ ${3-} != --all ]] || folders+='|fuzz|tests|bench'
 
+tool=${PLSH_CLANG_TIDY-$source/build/python/bin/clang-tidy}
+[[ -x $tool ]] || {
+  echo "no $tool: ./plsh test installs it; PLSH_CLANG_TIDY names another, of version 22 or later"
+  exit 1
+}
+
 commands=$build/compile_commands.json
 [[ -f $commands ]] || {
   echo "no $commands"
@@ -29,7 +35,7 @@ mapfile -t files < <(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$commands" | 
   exit 1
 }
 shared=$({
-  clang-tidy --version
+  "$tool" --version
   cat "$source/.clang-tidy" "$0"
   cd -- "$source"
   find . \( -name build -o -name .git \) -prune -o -name '*.h' -print0 -o -name '*.hpp' -print0 |
@@ -47,7 +53,7 @@ check() {
   [[ ! -e $passed/$key ]] || return 0
   # The commands are those of the compiler in use, which may know options that Clang does not.
   local output
-  if output=$(clang-tidy -p "$build/tidy" --quiet --extra-arg=-Wno-error \
+  if output=$("$tool" -p "$build/tidy" --quiet --extra-arg=-Wno-error \
     --extra-arg=-Wno-unknown-warning-option "$file" 2>&1); then
     : >"$passed/$key"
   else
@@ -57,7 +63,7 @@ check() {
   fi
 }
 export -f check
-export shared commands passed build
+export shared commands passed build tool
 
 # shellcheck disable=SC2016  # the inner shell expands it
 printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'check "$1"' check || {

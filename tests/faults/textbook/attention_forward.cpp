@@ -178,11 +178,12 @@ void set_empty(const Head<Real>& head, Result<Real>& result) {
 
 /// A fault: keys that the query does not see take part with weight 0, and 0 NaN is NaN.
 template <class Real>
-void add_unseen_keys(const Head<Real>& head, const Row<Real>& row, Result<Real>& result) {
-  if (row.size() == static_cast<std::size_t>(head.keys)) return;
+std::vector<Real> values_times_zero(const Head<Real>& head) {
+  std::vector<Real> sum(static_cast<std::size_t>(head.value_dim), 0);
   for (Index j = 0; j < head.keys; ++j)
     for (Index c = 0; c < head.value_dim; ++c)
-      result.output[static_cast<std::size_t>(c)] += 0 * head.value_row(j)[c];
+      sum[static_cast<std::size_t>(c)] += 0 * head.value_row(j)[c];
+  return sum;
 }
 
 template <class T>
@@ -206,11 +207,14 @@ int forward(const plsh_attention& a, bool sampled) {
       load_head<T>(a, sequence, h, head);
       if (sampled) head.partitions = load_partitions(a, sequence.group, h, sequence.keys, false);
       packed.clear();
+      std::vector<Real> unseen;
+      if (fault(Fault::nan_of_unseen_keys)) unseen = values_times_zero(head);
       for (Index i = 0; i < head.queries; ++i) {
         look(head, i, row);
         Result<Real> result = attend(head, row);
         if (result.empty) set_empty(head, result);
-        if (fault(Fault::nan_of_unseen_keys)) add_unseen_keys(head, row, result);
+        if (row.size() < static_cast<std::size_t>(head.keys))
+          for (std::size_t c = 0; c < unseen.size(); ++c) result.output[c] += unseen[c];
         if (every_other_call)
           for (Real& x : result.output) x *= Real(1.01);
         packed.insert(packed.end(), result.output.begin(), result.output.end());
