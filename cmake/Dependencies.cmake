@@ -2,6 +2,7 @@
 # what is compiled in.
 include(${CMAKE_CURRENT_LIST_DIR}/PublicDependencies.cmake)
 plsh_find_reference_dependencies()
+plsh_find_optimized_dependencies()
 plsh_find_properties_dependencies()
 
 find_package(Spectra 1.0 REQUIRED CONFIG)

@@ -1,4 +1,4 @@
-# find_package(plsh) gives plsh::reference and plsh::properties.
+# find_package(plsh) gives plsh::reference, plsh::properties and plsh::optimized.
 include(CMakePackageConfigHelpers)
 set(PLSH_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/plsh)
 install(EXPORT plshTargets NAMESPACE plsh:: DESTINATION ${PLSH_CMAKE_DIR})

@@ -41,6 +41,11 @@ macro(plsh_find_reference_dependencies)
   plsh_find_library(mpfi)
 endmacro()
 
+macro(plsh_find_optimized_dependencies)
+  plsh_find(Threads)
+  plsh_find(hwy CONFIG)
+endmacro()
+
 macro(plsh_find_properties_dependencies)
   plsh_find(Threads)
   plsh_find(fmt CONFIG)

@@ -1,4 +1,4 @@
-// The examples are correct: plsh check passes on each of them.
+// The examples and the optimized implementation are correct: plsh check passes on each of them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -40,6 +40,7 @@ const Example examples[] = {
     {"c", {"--impl", PLSH_LIBRARIES "/libplsh_example_c.so"}, 25},
     {"eigen", {"--impl", PLSH_LIBRARIES "/libplsh_example_eigen.so"}, 140},
     {"reference", {"--impl", PLSH_LIBRARIES "/libplsh_example_reference.so"}, 150},
+    {"cpu", {"--impl", PLSH_LIBRARIES "/libplsh_cpu.so"}, 162},
     {"pytorch", {"--python", "positional_lsh:implementation"}, 150},
 };
 INSTANTIATE_TEST_SUITE_P(Examples, ExampleImplementation, ::testing::ValuesIn(examples),
