@@ -9,6 +9,7 @@
 
 #include "command.hpp"
 #include "implementation_source.hpp"
+#include "junit.hpp"
 #include "output.hpp"
 
 namespace plsh::cli {

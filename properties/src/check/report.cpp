@@ -27,32 +27,6 @@ json source_to_json(const Source& source) {
   return result;
 }
 
-// Text of any bytes as XML attribute or content: escaped, and without what XML cannot hold.
-std::string xml(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default: {
-        const auto byte = static_cast<unsigned char>(c);
-        result += byte < 0x20 || byte >= 0x7F ? '?' : c;
-      }
-    }
-  }
-  return result;
-}
-
 const Property* find_property(const std::string& id) {
   for (const Property& candidate : catalogue())
     if (candidate.id == id) return &candidate;
@@ -94,51 +68,6 @@ json to_json(const CheckReport& report) {
     properties.push_back(std::move(entry));
   }
   return document;
-}
-
-std::string to_junit(const CheckReport& report) {
-  int failures = 0;
-  int skipped = 0;
-  for (const PropertyResult& result : report.results) {
-    failures += result.verdict == CheckVerdict::fail ? 1 : 0;
-    skipped += result.verdict == CheckVerdict::not_offered ||
-                       result.verdict == CheckVerdict::not_enough_evidence
-                   ? 1
-                   : 0;
-  }
-  const std::string name =
-      report.implementation.is_object() ? report.implementation.value("name", "") : "";
-  std::string text = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuite name=\"plsh check {}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" "
-      "time=\"{:.3f}\">\n",
-      xml(name), report.results.size(), failures, skipped, report.seconds);
-  for (const PropertyResult& result : report.results) {
-    const std::size_t dot = result.id.find('.');
-    text +=
-        fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"",
-                    xml(result.id.substr(0, dot)), xml(result.id.substr(dot + 1)), result.seconds);
-    if (result.verdict == CheckVerdict::pass) {
-      text += "/>\n";
-    } else if (result.verdict == CheckVerdict::fail) {
-      std::string detail;
-      if (result.counterexample)
-        detail = counterexample_document(result, report.options)
-                     .dump(2, ' ', false, json::error_handler_t::replace);
-      std::string escaped;
-      for (std::size_t begin = 0; begin <= detail.size();) {
-        const std::size_t end = std::min(detail.find('\n', begin), detail.size());
-        escaped += xml(detail.substr(begin, end - begin)) + "\n";
-        begin = end + 1;
-      }
-      text += fmt::format(">\n    <failure message=\"{}\">{}</failure>\n  </testcase>\n",
-                          xml(result.message), escaped);
-    } else {
-      text += fmt::format(">\n    <skipped message=\"{}: {}\"/>\n  </testcase>\n",
-                          to_string(result.verdict), xml(result.message));
-    }
-  }
-  return text + "</testsuite>\n";
 }
 
 json counterexample_document(const PropertyResult& result, const CheckOptions& options) {

@@ -1,20 +1,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <optional>
+#include <plsh/properties/check.hpp>
 #include <set>
 
-#include "executor.hpp"
+#include "child.hpp"
 
 namespace plsh::properties {
 namespace {
@@ -62,62 +59,32 @@ PropertyResult result_from_json(const json& message) {
   return result;
 }
 
-/// A process that checks one property after another, each with a child of its own for the library.
-class Lane {
- public:
-  Lane(const CheckOptions& options, const json& description, double log_threshold) {
-    int sockets[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-      throw std::runtime_error(fmt::format("cannot create a socket: {}", std::strerror(errno)));
-    const pid_t parent = getpid();
-    pid_ = fork();
-    if (pid_ < 0)
-      throw std::runtime_error(fmt::format("cannot start a process: {}", std::strerror(errno)));
-    if (pid_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (getppid() != parent) _exit(0);
-      close(sockets[0]);
-      work(sockets[1], options, description, log_threshold);
+/// Checks the properties that it is asked for, with a process of their own for the library.
+void check_properties(int socket, const CheckOptions& options, const json& description,
+                      double log_threshold) {
+  ChildExecutor executor(options.source, options.seconds_per_case);
+  for (;;) {
+    const Received received = receive_message(socket, 0);
+    if (received.state != Received::State::ok) return;
+    json reply;
+    try {
+      reply["result"] =
+          result_to_json(check_property(property(received.message.at("property")), executor,
+                                        description, options.seed, options.effort, log_threshold));
+    } catch (const std::exception& error) {
+      reply["error"] =
+          fmt::format("{}: {}", received.message.at("property").get<std::string>(), error.what());
     }
-    close(sockets[1]);
-    socket_ = sockets[0];
+    if (!send_message(socket, reply)) return;
   }
-  ~Lane() {
-    // Lanes inherit each other's sockets, so that closing one does not show at its other end.
-    if (!idle || !send_message(socket_, {{"leave", true}})) kill(pid_, SIGKILL);
-    close(socket_);
-    waitpid(pid_, nullptr, 0);
-  }
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+}
 
-  int socket() const { return socket_; }
-  bool idle = true;
-
- private:
-  [[noreturn]] static void work(int socket, const CheckOptions& options, const json& description,
-                                double log_threshold) {
-    {
-      ChildExecutor executor(options.source, options.seconds_per_case);
-      for (;;) {
-        const Received received = receive_message(socket, 0);
-        if (received.state != Received::State::ok || received.message.contains("leave")) break;
-        json reply;
-        try {
-          reply["result"] = result_to_json(check_property(property(received.message.at("property")),
-                                                          executor, description, options.seed,
-                                                          options.effort, log_threshold));
-        } catch (const std::exception& error) {
-          reply["error"] = fmt::format("{}: {}", received.message.at("property").get<std::string>(),
-                                       error.what());
-        }
-        if (!send_message(socket, reply)) break;
-      }
-    }
-    _exit(0);
-  }
-  pid_t pid_ = -1;
-  int socket_ = -1;
+/// A process that works on one property at a time.
+struct Lane {
+  Lane(const CheckOptions& options, const json& description, double log_threshold)
+      : child([&](int socket) { check_properties(socket, options, description, log_threshold); }) {}
+  Child child;
+  std::optional<std::size_t> working_on;
 };
 
 }  // namespace
@@ -180,43 +147,41 @@ CheckReport run_check(const CheckOptions& options) {
 
   std::vector<std::optional<PropertyResult>> results(selected.size());
   std::vector<std::unique_ptr<Lane>> lanes;
-  std::vector<std::size_t> working_on;
   const int jobs =
       std::clamp(options.jobs, 1, static_cast<int>(std::max<std::size_t>(selected.size(), 1)));
-  for (int k = 0; k < jobs; ++k) {
+  for (int k = 0; k < jobs; ++k)
     lanes.push_back(std::make_unique<Lane>(options, report.implementation, log_threshold));
-    working_on.push_back(0);
-  }
   std::size_t next = 0;
   std::size_t done = 0;
   bool stop = false;
   while (done < selected.size() && !stop) {
     std::vector<pollfd> waiting;
-    for (std::size_t k = 0; k < lanes.size(); ++k) {
-      if (lanes[k]->idle && next < selected.size()) {
-        send_message(lanes[k]->socket(), {{"property", selected[next]->id}});
-        working_on[k] = next++;
-        lanes[k]->idle = false;
+    for (const auto& lane : lanes) {
+      if (!lane->working_on && next < selected.size()) {
+        send_message(lane->child.socket(), {{"property", selected[next]->id}});
+        lane->working_on = next++;
       }
-      waiting.push_back({lanes[k]->socket(), POLLIN, 0});
+      waiting.push_back({lane->child.socket(), POLLIN, 0});
     }
     if (poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR)
       throw std::runtime_error(fmt::format("poll: {}", std::strerror(errno)));
     for (std::size_t k = 0; k < lanes.size(); ++k) {
-      if (lanes[k]->idle || waiting[k].revents == 0) continue;
-      const Received received = receive_message(lanes[k]->socket(), 0);
-      if (received.state != Received::State::ok)
-        throw std::runtime_error("the process that checks " + selected[working_on[k]]->id +
-                                 " ended; is there enough memory?");
-      if (received.message.contains("error"))
-        throw std::runtime_error(received.message["error"].get<std::string>());
-      results[working_on[k]] = result_from_json(received.message.at("result"));
-      lanes[k]->idle = true;
+      Lane& lane = *lanes[k];
+      if (!lane.working_on || waiting[k].revents == 0) continue;
+      json reply;
+      try {
+        reply = lane.child.receive(0);
+      } catch (const Violation& violation) {
+        throw std::runtime_error(fmt::format("checking {}: {}; is there enough memory?",
+                                             selected[*lane.working_on]->id, violation.what()));
+      }
+      if (reply.contains("error")) throw std::runtime_error(reply["error"].get<std::string>());
+      PropertyResult& result = results[*lane.working_on].emplace(result_from_json(reply["result"]));
+      lane.working_on.reset();
       ++done;
-      stop = stop || (options.fail_fast && results[working_on[k]]->verdict == CheckVerdict::fail);
+      stop = stop || (options.fail_fast && result.verdict == CheckVerdict::fail);
       if (options.progress)
-        options.progress(*results[working_on[k]], static_cast<int>(done),
-                         static_cast<int>(selected.size()));
+        options.progress(result, static_cast<int>(done), static_cast<int>(selected.size()));
     }
   }
   for (std::optional<PropertyResult>& result : results)

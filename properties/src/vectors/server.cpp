@@ -1,29 +1,15 @@
 #include "server.hpp"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
-
-#include "../check/executor.hpp"
 
 namespace plsh::properties::vectors {
 namespace {
 
 using nlohmann::json;
 
-/// The child: one message when the library is loaded, then one for each vector.
-[[noreturn]] void serve(int socket, const Source& source, const std::vector<Chosen>& chosen,
-                        std::size_t first) {
+/// One message when the library is loaded, then one for each vector.
+void serve(int socket, const Source& source, const std::vector<Chosen>& chosen, std::size_t first) {
   if (!source.python.empty()) setenv("PLSH_PYTHON", source.python.c_str(), 1);
   std::optional<Implementation> implementation;
   const auto answer = [&](const auto& work) {
@@ -37,70 +23,36 @@ using nlohmann::json;
     } catch (const std::exception& error) {
       reply["error"] = error.what();
     }
-    if (!send_message(socket, reply)) _exit(0);
+    return send_message(socket, reply);
   };
   answer([&] {
     implementation = Implementation::load(source.library);
     return json{{"loaded", true}};
   });
-  if (!implementation) _exit(0);
-  for (std::size_t k = first; k < chosen.size(); ++k)
-    answer([&] {
+  for (std::size_t k = first; implementation && k < chosen.size(); ++k) {
+    const bool heard = answer([&] {
       const VectorResult result =
           run_vector(*implementation, chosen[k].operation, *chosen[k].vector);
       return json{{"status", static_cast<int>(result.status)}, {"message", result.message}};
     });
-  _exit(0);
+    if (!heard) return;
+  }
 }
 
 }  // namespace
 
 Server::Server(const Source& source, const std::vector<Chosen>& chosen, std::size_t first)
-    : chosen_(chosen), at_(first) {
-  int sockets[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-    throw std::runtime_error(fmt::format("cannot create a socket: {}", std::strerror(errno)));
-  const pid_t parent = getpid();
-  pid_ = fork();
-  if (pid_ < 0)
-    throw std::runtime_error(fmt::format("cannot start a process: {}", std::strerror(errno)));
-  if (pid_ == 0) {
-    // Ends with the parent, leaves no core files, keeps its output apart.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(0);
-    const rlimit none{0, 0};
-    setrlimit(RLIMIT_CORE, &none);
-    const int null = open("/dev/null", O_RDWR);
-    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
-    close(sockets[0]);
-    serve(sockets[1], source, chosen, first);
-  }
-  close(sockets[1]);
-  socket_ = sockets[0];
-}
-
-Server::~Server() {
-  if (alive_) {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
-  close(socket_);
-}
+    : chosen_(chosen),
+      at_(first),
+      child_([&](int socket) { serve(socket, source, chosen, first); }) {}
 
 json Server::receive(double seconds) {
-  const Received received = receive_message(socket_, seconds);
-  if (received.state == Received::State::ok) return received.message;
-  alive_ = false;
-  int status = 0;
-  if (received.state == Received::State::timeout) kill(pid_, SIGKILL);
-  waitpid(pid_, &status, 0);
-  if (received.state == Received::State::timeout)
-    throw Violation(fmt::format("no answer within {:g} s", seconds));
-  if (!WIFSIGNALED(status))
-    throw Violation(fmt::format("the process ended itself with status {}", WEXITSTATUS(status)));
-  const char* name = sigabbrev_np(WTERMSIG(status));
-  throw Violation(fmt::format("the process was ended by signal SIG{}",
-                              name ? name : std::to_string(WTERMSIG(status))));
+  try {
+    return child_.receive(seconds);
+  } catch (const Violation&) {
+    alive_ = false;
+    throw;
+  }
 }
 
 void Server::wait_until_loaded(double seconds) {

@@ -2,8 +2,7 @@
 /// A child process that runs vectors, one after the other.
 #pragma once
 
-#include <sys/types.h>
-
+#include "../check/child.hpp"
 #include "numbers.hpp"
 
 namespace plsh::properties::vectors {
@@ -17,9 +16,6 @@ class Server {
  public:
   /// Forks; the child loads the library and runs the vectors from number `first` on.
   Server(const Source& source, const std::vector<Chosen>& chosen, std::size_t first);
-  ~Server();
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
 
   /// \throws std::runtime_error, Violation as Implementation::load does.
   void wait_until_loaded(double seconds);
@@ -33,8 +29,7 @@ class Server {
 
   const std::vector<Chosen>& chosen_;
   std::size_t at_;
-  pid_t pid_ = -1;
-  int socket_ = -1;
+  Child child_;
   bool alive_ = true;
 };
 

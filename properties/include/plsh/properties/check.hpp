@@ -33,6 +33,8 @@ class DirectExecutor : public Executor {
   const Implementation& implementation_;
 };
 
+class Child;
+
 /// Runs cases in a child process that loads the library. A case that ends the process, or takes
 /// longer than the limit, has failed; the next case gets a new process.
 ///
@@ -51,11 +53,10 @@ class ChildExecutor : public Executor {
   nlohmann::json describe();
 
  private:
-  class Process;
   nlohmann::json ask(const nlohmann::json& request, double seconds);
   Source source_;
   double seconds_per_case_;
-  std::unique_ptr<Process> process_;
+  std::unique_ptr<Child> child_;
 };
 
 /// How much a run looks at.
@@ -133,9 +134,8 @@ std::vector<const Property*> select_properties(const std::vector<std::string>& n
 /// properties.
 CheckReport run_check(const CheckOptions& options);
 
-/// The report as JSON (schema/check.schema.json) and as JUnit XML.
+/// The report as JSON (schema/check.schema.json).
 nlohmann::json to_json(const CheckReport& report);
-std::string to_junit(const CheckReport& report);
 
 /// A counterexample as the JSON document that `plsh replay` reads
 /// (schema/counterexample.schema.json).
