@@ -24,5 +24,6 @@ void add_plan(CLI::App& app, int& status);
 void add_check(CLI::App& app, int& status);
 void add_replay(CLI::App& app, int& status);
 void add_vectors(CLI::App& app, int& status);
+void add_bench(CLI::App& app, int& status);
 
 }  // namespace plsh::cli

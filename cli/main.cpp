@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
     plsh::cli::add_check(app, status);
     plsh::cli::add_replay(app, status);
     plsh::cli::add_vectors(app, status);
+    plsh::cli::add_bench(app, status);
     plsh::cli::add_value(app, status);
     plsh::cli::add_plan(app, status);
     std::vector<std::string> arguments = words(argc, argv);

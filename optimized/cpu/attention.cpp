@@ -1,6 +1,7 @@
 #include <plsh/optimized/cpu.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 #include "attention.hpp"
 #include "backward.hpp"
@@ -57,7 +58,7 @@ std::vector<HeadTask> heads_of(const plsh_attention& a, const AttentionForm& for
         const DLTensor& slopes = *a.slopes;
         head.slope = static_cast<double>(
             static_cast<const float*>(slopes.data)[b * slopes.strides[0] + h * slopes.strides[1]]);
-        head.window = form.window;
+        if (head.slope > 0) head.window = std::floor(form.window_over_sigma / head.slope);
       }
       result.push_back(task);
     }

@@ -187,7 +187,6 @@ class Worker : public BackwardWorker {
     KeyRange range{others.last, others.first};
     for (Index g = 0; g < count; ++g) {
       Group& group = groups_[g];
-      group.sampled.forget();
       (group.*weights).start(head, side, group.first + rows.first, group.rows);
       const KeyRange visible = (group.*weights).range();
       if (visible.first == visible.last) continue;

@@ -60,10 +60,9 @@ class Worker : public ForwardWorker {
     const Index task_rows = kRows * kGroupsPerTask;
     const Index first = task * task_rows;
     const Index last = std::min(first + task_rows, head.queries);
-    const KeyRange range = visible_keys(head, (first + last) / 2 + head.offset);
+    const KeyRange range = range_of(head, first, std::min(kRows, last - first));
     const Index bytes = (range.last - range.first) * (head.head_dim + head.value_dim) * 4;
     const Index together = bytes > kCacheBytes ? kGroupsPerTask : 1;
-    for (Group& group : groups_) group.sampled.forget();
     for (Index row = first; row < last; row += together * kRows) {
       Index count = 0;
       for (; count < together && row + count * kRows < last; ++count) {
@@ -80,6 +79,17 @@ class Worker : public ForwardWorker {
   }
 
  private:
+  /// What one group of a task sees, as a measure for all.
+  KeyRange range_of(const Head& head, Index first, Index rows) {
+    Group& group = groups_[0];
+    if (head.partitions == nullptr) {
+      group.exact.start(head, Side::queries, first + head.offset, rows);
+      return group.exact.range();
+    }
+    group.sampled.start(head, Side::queries, first + head.offset, rows);
+    return group.sampled.range();
+  }
+
   void run_groups(const Head& head, Index count) {
     if (attend<false>(head, count)) return;
     // A zero weight times an infinite or NaN value is a NaN: once more without these products, in
@@ -107,7 +117,6 @@ class Worker : public ForwardWorker {
       Head one = head;
       one.samples = 1;
       for (Index s = 0; s < head.samples; ++s, ++one.partitions) {
-        for (Group& group : groups_) group.sampled.forget();
         visit<kSkipZeros>(one, count, &Group::sampled);
       }
     } else {

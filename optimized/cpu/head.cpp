@@ -6,9 +6,19 @@
 
 namespace plsh::optimized::cpu {
 
-Index Blocks::find(Index position) const {
-  Index low = 0;
-  for (Index high = count; high - low > 1;) {
+Index Blocks::find(Index position, Index near) const {
+  // begin(low) <= position < begin(high), where begin(count) is beyond: first in steps that double.
+  Index low = near;
+  Index high = near + 1;
+  for (Index step = 1; low > 0 && begin(low) > position; step *= 2) {
+    high = low;
+    low = std::max<Index>(low - step, 0);
+  }
+  for (Index step = 1; high < count && begin(high) <= position; step *= 2) {
+    low = high;
+    high = std::min(high + step, count);
+  }
+  while (high - low > 1) {
     const Index middle = low + (high - low) / 2;
     (begin(middle) <= position ? low : high) = middle;
   }

@@ -17,8 +17,8 @@ struct Blocks {
 
   Index begin(Index block) const { return starts[block * stride]; }
   Index end(Index block) const { return block + 1 < count ? begin(block + 1) : length; }
-  /// The block that holds a position of 0..length-1.
-  Index find(Index position) const;
+  /// The block that holds a position of 0..length-1; fast when `near` is not far from it.
+  Index find(Index position, Index near = 0) const;
 };
 
 struct Head {

@@ -121,15 +121,15 @@ class SampledWeights {
     const Index first = std::max<Index>(position, 0);
     const Index last = std::min(position + rows, head.keys);
     if (first >= last) return;
-    cursor_.resize(static_cast<std::size_t>(head.samples), -1);
+    if (cursor_of_ != head.partitions) {
+      cursor_.assign(static_cast<std::size_t>(head.samples), 0);
+      cursor_of_ = head.partitions;
+    }
     range_ = {first, last};
     for (Index s = 0; s < head.samples; ++s) {
       const Blocks& blocks = head.partitions[s];
       Index& cursor = cursor_[static_cast<std::size_t>(s)];
-      if (cursor < 0 || blocks.begin(cursor) > first)
-        cursor = blocks.find(first);
-      else
-        while (blocks.end(cursor) <= first) ++cursor;
+      cursor = blocks.find(first, cursor);
       Index block = cursor;
       Index begin = blocks.begin(block);
       Index end = blocks.end(block);
@@ -154,9 +154,6 @@ class SampledWeights {
     else
       range_ = {0, 0};
   }
-  /// Another head: cursors mean nothing any more.
-  void forget() { cursor_.clear(); }
-
   KeyRange range() const { return range_; }
 
   /// Writes the counts of the rows, and -infinity where they are 0.
@@ -237,6 +234,7 @@ class SampledWeights {
   std::vector<Index> key_;          // of each event
   std::vector<std::int32_t> head_;  // the first event of each key of the range
   std::vector<Index> cursor_;       // for each sample, the block of the last group's first row
+  const Blocks* cursor_of_ = nullptr;
   V low_, high_;
 };
 

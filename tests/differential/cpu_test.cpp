@@ -130,7 +130,8 @@ TEST(CpuAttention, WindowIsThatOfTheReference) {
       Tensor slopes(Type::f32, {1, 1});
       slopes.set({0, 0}, 0.125);
       test.arguments.slopes = slopes.view();
-      ASSERT_EQ(attention_forward(test.arguments, {false, static_cast<double>(radius)}), PLSH_OK);
+      ASSERT_EQ(attention_forward(test.arguments, {false, static_cast<double>(radius) / 8}),
+                PLSH_OK);
       SCOPED_TRACE(radius);
       test.expect(reference::windowed_alibi_attention<double>(test.input, 8.0, radius),
                   test.tolerance(150 * 0.125, 150));

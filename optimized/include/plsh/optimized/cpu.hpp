@@ -17,9 +17,9 @@ struct AttentionForm {
   /// it. A pair that shares a block in k samples is computed k times. Otherwise it is computed
   /// once, and its weight is multiplied by k.
   bool sample_by_sample = false;
-  /// Exact attention: keys further away than this are left out, >= 0 positions. The weights of the
-  /// others are exact.
-  double window = std::numeric_limits<double>::infinity();
+  /// Exact attention: keys further away than this many decay lengths (1/slope) are left out, >= 0.
+  /// The weights of the others are exact.
+  double window_over_sigma = std::numeric_limits<double>::infinity();
 };
 
 /// exact_forward (slopes are given) or sampled_forward (partitions are given) of the interface.
