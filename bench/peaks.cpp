@@ -22,14 +22,19 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-/// Chains enough to hide the latency of a multiply-add. Returns the operations done; `sink` keeps
-/// them from being left out.
-double MultiplyAdd(long rounds, float* sink) {
+/// Chains enough to hide the latency of a multiply-add.
+constexpr int kChains = 10;
+
+/// Returns the operations done. `sums` [kChains] keeps them from being left out; their values must
+/// differ, or the compiler finds the chains equal and computes one.
+double MultiplyAdd(long rounds, float* sums) {
   const D d;
   const V x = hn::Set(d, 0.999F);
   const V y = hn::Set(d, 0.001F);
-  V a = hn::Set(d, sink[0]);
-  V b = a, c = a, e = a, f = a, g = a, h = a, i = a, j = a, k = a;
+  V a = hn::Set(d, sums[0]), b = hn::Set(d, sums[1]), c = hn::Set(d, sums[2]),
+    e = hn::Set(d, sums[3]), f = hn::Set(d, sums[4]), g = hn::Set(d, sums[5]),
+    h = hn::Set(d, sums[6]), i = hn::Set(d, sums[7]), j = hn::Set(d, sums[8]),
+    k = hn::Set(d, sums[9]);
   for (long r = 0; r < rounds; ++r) {
     a = hn::MulAdd(a, x, y);
     b = hn::MulAdd(b, x, y);
@@ -44,8 +49,8 @@ double MultiplyAdd(long rounds, float* sink) {
   }
   const V all = hn::Add(hn::Add(hn::Add(hn::Add(a, b), hn::Add(c, e)), hn::Add(hn::Add(f, g), h)),
                         hn::Add(hn::Add(i, j), k));
-  sink[0] = hn::GetLane(hn::SumOfLanes(d, all)) * 1e-3F;
-  return static_cast<double>(rounds) * 10 * 2 * static_cast<double>(hn::Lanes(d));
+  sums[0] = hn::GetLane(hn::SumOfLanes(d, all));
+  return static_cast<double>(rounds) * kChains * 2 * static_cast<double>(hn::Lanes(d));
 }
 
 /// 2^x over a buffer, by rounding and a polynomial. Returns the numbers done.
@@ -134,8 +139,8 @@ double measure_fma(int threads, double seconds) {
   // 10 independent chains: about 5 to 20 rounds in a nanosecond's time on today's machines.
   const auto rounds = static_cast<long>(seconds * 3e8);
   return rate(threads, [&](int) {
-    float sink = 1;
-    return HWY_DYNAMIC_DISPATCH(MultiplyAdd)(rounds, &sink);
+    float sums[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    return HWY_DYNAMIC_DISPATCH(MultiplyAdd)(rounds, sums);
   });
 }
 

@@ -29,12 +29,12 @@ constexpr Range repeats_range{"1", "1000"};
 constexpr Range seconds_range{"0.001", "1e6"};
 
 struct Arguments {
-  std::vector<std::string> lengths{"2048", "8192", "32768"};
+  std::vector<std::string> lengths;
   std::vector<std::string> sigmas{"4", "32", "256", "mix"};
   std::vector<std::string> head_dims{"64"};
   std::vector<std::string> threads;
   std::string samples = "20";
-  std::string repeats = "5";
+  std::string repeats;
   std::string limit = "10";
   std::string type = "f32";
   std::string seed = "1";
@@ -53,7 +53,15 @@ plsh_type parse_type(const std::string& text) {
 
 bench::Options parse(const Arguments& arguments) {
   bench::Options options;
-  options.lengths.clear();
+  options.threads = {1};
+  const auto all = static_cast<int>(std::thread::hardware_concurrency());
+  if (all > 1) options.threads.push_back(all);
+  if (arguments.quick) {
+    options.lengths = {2048, 4096};
+    options.threads = {1};
+    options.repeats = 3;
+  }
+  if (!arguments.lengths.empty()) options.lengths.clear();
   for (const std::string& text : arguments.lengths)
     options.lengths.push_back(parse_count("--length", text, length_range));
   options.sigmas.clear();
@@ -67,28 +75,19 @@ bench::Options parse(const Arguments& arguments) {
   options.head_dims.clear();
   for (const std::string& text : arguments.head_dims)
     options.head_dims.push_back(parse_count("--head-dim", text, head_dim_range));
-  options.threads.clear();
+  if (!arguments.threads.empty()) options.threads.clear();
   for (const std::string& text : arguments.threads)
     options.threads.push_back(static_cast<int>(parse_count("--threads", text, threads_range)));
-  if (options.threads.empty()) {
-    options.threads = {1};
-    const auto all = static_cast<int>(std::thread::hardware_concurrency());
-    if (all > 1) options.threads.push_back(all);
-  }
   options.forms = bench::all_forms();
   options.samples = parse_count("--samples", arguments.samples, samples_range);
-  options.repeats = static_cast<int>(parse_count("--repeats", arguments.repeats, repeats_range));
+  if (!arguments.repeats.empty())
+    options.repeats = static_cast<int>(parse_count("--repeats", arguments.repeats, repeats_range));
   options.limit_seconds =
       parse_decimal("--limit", arguments.limit, seconds_range).exact.convert_to<double>();
   options.type = parse_type(arguments.type);
   options.seed = read_seed(arguments.seed);
   options.causal = arguments.causal;
   options.backward = arguments.backward;
-  if (arguments.quick) {
-    options.lengths = {2048, 4096};
-    options.threads = {1};
-    options.repeats = 3;
-  }
   return options;
 }
 
@@ -155,7 +154,7 @@ void print(const bench::Record& record) {
   fmt::print(
       "\n\n"
       "time: median of {} calls, all forms in turn.\n"
-      "pair: a query and a key that the form must score; for sample by sample those of the union, \n"
+      "pair: a query and a key that the form must score; for sample by sample those of the union,\n"
       "  so that it is measured by what had to be done.\n"
       "of peak: 4 head_dim operations a pair (backward 10) over the multiply-add peak just before.\n"
       "growth: of the time for each doubling of the length. fused =1: time over that of fused.\n"
@@ -198,7 +197,8 @@ void add_bench(CLI::App& app, int& status) {
                         const std::string& text) {
     bench->add_option(name, values, text)->delimiter(',')->capture_default_str();
   };
-  list("--length", arguments->lengths, "Context lengths, " + length_range.words());
+  list("--length", arguments->lengths,
+       "Context lengths, " + length_range.words() + "; default 2048, 8192, 32768");
   list("--sigma", arguments->sigmas,
        "Decay lengths, " + sigma_range.words() + "; mix: eight heads, 2 to 256");
   list("--head-dim", arguments->head_dims, "Head dimensions, " + head_dim_range.words());
@@ -211,14 +211,15 @@ void add_bench(CLI::App& app, int& status) {
   bench->add_option("--type", arguments->type, "f32, f16 or bf16")->capture_default_str();
   bench->add_flag("--causal", arguments->causal, "Causal attention");
   bench->add_flag("--backward", arguments->backward, "Measure backward as well");
-  bench->add_option("--repeats", arguments->repeats, "Calls of each form, " + repeats_range.words())
-      ->capture_default_str();
+  bench->add_option("--repeats", arguments->repeats,
+                    "Calls of each form, " + repeats_range.words() + "; default 5");
   bench
       ->add_option("--limit", arguments->limit,
                    "Leave out forms that would take longer than this in one call, in seconds")
       ->capture_default_str();
   bench->add_option("--seed", arguments->seed, "Of inputs and partitions")->capture_default_str();
-  bench->add_flag("--quick", arguments->quick, "Short lengths, one thread, three calls");
+  bench->add_flag("--quick", arguments->quick,
+                  "Unless given: lengths 2048 and 4096, one thread, three calls");
   bench->add_option("--json", arguments->json, "Write the record to this file");
   bench->footer(
       "Examples:\n"

@@ -52,11 +52,12 @@ class Worker : public BackwardWorker {
     const Index count = start_task(task, head.queries);
     for (Index g = 0; g < count; ++g) {
       Group& group = groups_[g];
-      load_group(head.query, group.first, group.rows, head.head_dim, group.logit_side.get());
-      scale(group.logit_side.get(), head.head_dim, logit_factor(head));
-      load_group(backward.output_gradient, group.first, group.rows, head.value_dim,
+      load_group(head.query, group.first, group.rows, head.head_dim, logit_factor(head),
+                 group.logit_side.get());
+      load_group(backward.output_gradient, group.first, group.rows, head.value_dim, 1,
                  group.value_side.get());
-      load_group(head.output, group.first, group.rows, head.value_dim, group.value_gradient.get());
+      load_group(head.output, group.first, group.rows, head.value_dim, 1,
+                 group.value_gradient.get());
       start_rows(backward, group);
     }
     if (!query_gradients<false>(backward, count)) query_gradients<true>(backward, count);
@@ -67,8 +68,8 @@ class Worker : public BackwardWorker {
     const Index count = start_task(task, head.keys);
     for (Index g = 0; g < count; ++g) {
       Group& group = groups_[g];
-      load_group(head.key, group.first, group.rows, head.head_dim, group.logit_side.get());
-      load_group(head.value, group.first, group.rows, head.value_dim, group.value_side.get());
+      load_group(head.key, group.first, group.rows, head.head_dim, 1, group.logit_side.get());
+      load_group(head.value, group.first, group.rows, head.value_dim, 1, group.value_side.get());
     }
     if (!key_gradients<false>(keys, count)) key_gradients<true>(keys, count);
   }
@@ -76,19 +77,15 @@ class Worker : public BackwardWorker {
  private:
   static float logit_factor(const Head& head) { return static_cast<float>(head.scale * kLog2E); }
 
-  static void scale(float* values, Index columns, float factor) {
-    for (Index k = 0; k < columns * kRows; k += kLanes)
-      hn::Store(hn::Mul(hn::Set(d, factor), hn::Load(d, values + k)), d, values + k);
-  }
   static void clear(float* values, Index columns) {
     for (Index k = 0; k < columns * kRows; k += kLanes) hn::Store(hn::Zero(d), d, values + k);
   }
-  /// 0, or a NaN when one of the numbers is not finite.
-  static float not_finite(const float* values, Index columns) {
-    V zero = hn::Zero(d);
-    for (Index k = 0; k < columns * kRows; k += kLanes)
-      zero = hn::MulAdd(hn::Zero(d), hn::Load(d, values + k), zero);
-    return hn::GetLane(hn::SumOfLanes(d, zero));
+  /// Writes factor times the sums of a group. Returns whether all are finite.
+  static bool store(float* sums, float factor, const Group& group, Index columns, const Rows& to) {
+    const V factors[2] = {hn::Set(d, factor), hn::Set(d, factor)};
+    V zero[2] = {hn::Zero(d), hn::Zero(d)};
+    store_group(sums, factors, group.rows, columns, to, group.first, zero);
+    return hn::GetLane(hn::SumOfLanes(d, hn::Add(zero[0], zero[1]))) == 0;
   }
 
   /// Deals out the rows of a task to groups. Returns how many there are.
@@ -140,10 +137,9 @@ class Worker : public BackwardWorker {
     bool finite = true;
     for (Index g = 0; g < count; ++g) {
       Group& group = groups_[g];
-      scale(group.logit_gradient.get(), head.head_dim, static_cast<float>(head.scale));
-      finite = not_finite(group.logit_gradient.get(), head.head_dim) == 0 && finite;
-      store_group(group.logit_gradient.get(), group.rows, head.head_dim, backward.query_gradient,
-                  group.first);
+      finite = store(group.logit_gradient.get(), static_cast<float>(head.scale), group,
+                     head.head_dim, backward.query_gradient) &&
+               finite;
     }
     return finite;
   }
@@ -160,13 +156,11 @@ class Worker : public BackwardWorker {
     for (Index g = 0; g < count; ++g) {
       Group& group = groups_[g];
       // The queries came with the factor scale log2(e).
-      scale(group.logit_gradient.get(), head.head_dim, static_cast<float>(1 / kLog2E));
-      finite = not_finite(group.logit_gradient.get(), head.head_dim) == 0 &&
-               not_finite(group.value_gradient.get(), head.value_dim) == 0 && finite;
-      store_group(group.logit_gradient.get(), group.rows, head.head_dim, keys.key_gradient,
-                  group.first);
-      store_group(group.value_gradient.get(), group.rows, head.value_dim, keys.value_gradient,
-                  group.first);
+      finite = store(group.logit_gradient.get(), static_cast<float>(1 / kLog2E), group,
+                     head.head_dim, keys.key_gradient) &&
+               finite;
+      finite = store(group.value_gradient.get(), 1, group, head.value_dim, keys.value_gradient) &&
+               finite;
     }
     return finite;
   }
@@ -258,12 +252,12 @@ class Worker : public BackwardWorker {
     float* const weights = weights_.get();
     float* const slopes = slopes_.get();
     float* const counts = counts_.get();
+    seen.enter(first, last, counts);
     in_steps(0, last - first, [&](auto size, Index begin) PLSH_INLINED {
       constexpr std::size_t K = decltype(size)::value;
       V logit[K][2];
-      unroll<K>([&](auto k) PLSH_INLINED { logit[k][0] = logit[k][1] = hn::Zero(d); });
-      multiply<false>(logit_rows + begin * chunk.logit_stride, chunk.logit_stride, 1,
-                      group.logit_side.get(), head.head_dim, logit);
+      dots(logit_rows + begin * chunk.logit_stride, chunk.logit_stride, group.logit_side.get(),
+           head.head_dim, logit);
       seen.template apply<K>(first + begin, logit, counts + begin * kRows);
       unroll<K>([&](auto k) PLSH_INLINED {
         const Index row = begin + index(k);
@@ -282,9 +276,8 @@ class Worker : public BackwardWorker {
     in_steps(0, last - first, [&](auto size, Index begin) PLSH_INLINED {
       constexpr std::size_t K = decltype(size)::value;
       V product[K][2];
-      unroll<K>([&](auto k) PLSH_INLINED { product[k][0] = product[k][1] = hn::Zero(d); });
-      multiply<false>(value_rows + begin * chunk.value_stride, chunk.value_stride, 1,
-                      group.value_side.get(), head.value_dim, product);
+      dots(value_rows + begin * chunk.value_stride, chunk.value_stride, group.value_side.get(),
+           head.value_dim, product);
       unroll<K>([&](auto k) PLSH_INLINED {
         const Index row = begin + index(k);
         for (Index half = 0; half < 2; ++half) {
@@ -297,11 +290,12 @@ class Worker : public BackwardWorker {
         }
       });
     });
+    const auto nothing = [] {};
     add_products<kSkipZeros>(logit_rows, chunk.logit_stride, slopes, last - first, head.head_dim,
-                             group.logit_gradient.get());
+                             ones(), group.logit_gradient.get(), nothing);
     if constexpr (kSide == Side::keys)
       add_products<kSkipZeros>(value_rows, chunk.value_stride, weights, last - first,
-                               head.value_dim, group.value_gradient.get());
+                               head.value_dim, ones(), group.value_gradient.get(), nothing);
   }
 
   Group groups_[kGroupsPerTask];

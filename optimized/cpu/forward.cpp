@@ -20,6 +20,7 @@ namespace {
 constexpr Index kChunk = 64;
 /// Groups of one task: few enough to balance threads.
 constexpr Index kGroupsPerTask = 16;
+constexpr Index kTaskRows = kRows * kGroupsPerTask;
 /// Bytes of keys and values that stay in a core's own cache from one group to the next. When a
 /// group sees more, all groups of a task take a chunk in turn.
 constexpr Index kCacheBytes = 256 * 1024;
@@ -37,6 +38,7 @@ struct Group {
   Buffer output;  ///< [value_dim][rows]
   V shift[2];
   V sum[2];
+  V keep;  ///< of output: all bits once it holds something
   ExactWeights exact;
   SampledWeights sampled;
   bool finite[kRows];  ///< of the rows that were finished
@@ -49,17 +51,11 @@ class Worker : public ForwardWorker {
         weights_(allocate(kChunk * kRows)),
         counts_(allocate(kChunk * kRows)),
         keys_(allocate(kChunk * head_dim)),
-        values_(allocate(kChunk * value_dim)) {
-    for (Group& group : groups_) {
-      group.query = allocate(head_dim * kRows);
-      group.output = allocate(value_dim * kRows);
-    }
-  }
+        values_(allocate(kChunk * value_dim)) {}
 
   void run(const Head& head, Index task) override {
-    const Index task_rows = kRows * kGroupsPerTask;
-    const Index first = task * task_rows;
-    const Index last = std::min(first + task_rows, head.queries);
+    const Index first = task * kTaskRows;
+    const Index last = std::min(first + kTaskRows, head.queries);
     const KeyRange range = range_of(head, first, std::min(kRows, last - first));
     const Index bytes = (range.last - range.first) * (head.head_dim + head.value_dim) * 4;
     const Index together = bytes > kCacheBytes ? kGroupsPerTask : 1;
@@ -69,10 +65,12 @@ class Worker : public ForwardWorker {
         Group& group = groups_[count];
         group.first = row + count * kRows;
         group.rows = std::min(kRows, last - group.first);
-        load_group(head.query, group.first, group.rows, head.head_dim, group.query.get());
-        const V factor = hn::Set(d, static_cast<float>(head.scale * kLog2E));
-        for (Index k = 0; k < head.head_dim * kRows; k += kLanes)
-          hn::Store(hn::Mul(factor, hn::Load(d, group.query.get() + k)), d, group.query.get() + k);
+        if (!group.query) {  // a small task uses few groups, and fresh memory costs time
+          group.query = allocate(head.head_dim * kRows);
+          group.output = allocate(head.value_dim * kRows);
+        }
+        load_group(head.query, group.first, group.rows, head.head_dim,
+                   static_cast<float>(head.scale * kLog2E), group.query.get());
       }
       run_groups(head, count);
     }
@@ -106,8 +104,7 @@ class Worker : public ForwardWorker {
   bool attend(const Head& head, Index count) {
     for (Index g = 0; g < count; ++g) {
       Group& group = groups_[g];
-      for (Index k = 0; k < head.value_dim * kRows; k += kLanes)
-        hn::Store(hn::Zero(d), d, group.output.get() + k);
+      group.keep = hn::Zero(d);
       group.shift[0] = group.shift[1] = hn::Set(d, kNoMaximum);
       group.sum[0] = group.sum[1] = hn::Zero(d);
     }
@@ -137,6 +134,15 @@ class Worker : public ForwardWorker {
       if (visible.first == visible.last) continue;
       range.first = std::min(range.first, visible.first);
       range.last = std::max(range.last, visible.last);
+    }
+    ahead_.clear();
+    if (count == 1) {  // the rows that the next group adds
+      const Group& group = groups_[0];
+      const Index next = group.first + group.rows;
+      ahead_.add(head.key, range.last, std::min(range.last + kRows, head.keys), head.head_dim);
+      ahead_.add(head.value, range.last, std::min(range.last + kRows, head.keys), head.value_dim);
+      ahead_.add(head.query, next, std::min(next + kRows, head.queries), head.head_dim);
+      ahead_.add(head.output, group.first, next, head.value_dim);
     }
     for (Index first = range.first; first < range.last; first += kChunk) {
       const Index last = std::min(first + kChunk, range.last);
@@ -171,13 +177,14 @@ class Worker : public ForwardWorker {
     const float* const values = chunk.values + (first - chunk.first) * chunk.value_stride;
     float* const weights = weights_.get();
     float* const counts = counts_.get();
+    seen.enter(first, last, counts);
     V largest[2] = {hn::Set(d, kNoMaximum), hn::Set(d, kNoMaximum)};
     in_steps(0, last - first, [&](auto size, Index begin) PLSH_INLINED {
       constexpr std::size_t K = decltype(size)::value;
       V logit[K][2];
-      unroll<K>([&](auto k) PLSH_INLINED { logit[k][0] = logit[k][1] = hn::Zero(d); });
-      multiply<false>(keys + begin * chunk.key_stride, chunk.key_stride, 1, group.query.get(),
-                      head.head_dim, logit);
+      ahead_.ask(4);
+      dots(keys + begin * chunk.key_stride, chunk.key_stride, group.query.get(), head.head_dim,
+           logit);
       seen.template apply<K>(first + begin, logit, counts + begin * kRows);
       unroll<K>([&](auto k) PLSH_INLINED {
         hn::Store(logit[k][0], d, weights + (begin + index(k)) * kRows);
@@ -201,7 +208,8 @@ class Worker : public ForwardWorker {
     }
 
     add_products<kSkipZeros>(values, chunk.value_stride, weights, last - first, head.value_dim,
-                             group.output.get());
+                             group.keep, group.output.get(), [&]() PLSH_INLINED { ahead_.ask(4); });
+    group.keep = ones();
   }
 
   /// Raises the shifts that lie too far below the largest logits.
@@ -226,22 +234,21 @@ class Worker : public ForwardWorker {
     HWY_ALIGN float log_sum_exp[kRows];
     HWY_ALIGN float not_finite[kRows];  // 0, or a NaN
     const float samples = head.partitions == nullptr ? 1 : static_cast<float>(head.samples);
+    V factor[2];
+    V zero[2];
     for (Index half = 0; half < 2; ++half) {
       const V sum = group.sum[half];
-      const V factor = hn::Div(hn::Set(d, 1), sum);
+      factor[half] = hn::Div(hn::Set(d, 1), sum);
       // 0 times what overflowed, met a NaN or an infinity, or saw nothing, is not 0.
-      V zero = hn::Mul(hn::Zero(d), hn::Add(factor, sum));
-      for (Index k = half * kLanes; k < head.value_dim * kRows; k += kRows) {
-        const V value = hn::Mul(factor, hn::Load(d, group.output.get() + k));
-        zero = hn::MulAdd(hn::Zero(d), value, zero);
-        hn::Store(value, d, group.output.get() + k);
-      }
-      hn::Store(zero, d, not_finite + half * kLanes);
+      zero[half] = hn::Mul(hn::Zero(d), hn::Add(factor[half], sum));
       hn::Store(hn::MulAdd(group.shift[half], hn::Set(d, static_cast<float>(1 / kLog2E)),
                            hn::Log(d, hn::Div(sum, hn::Set(d, samples)))),
                 d, log_sum_exp + half * kLanes);
     }
-    store_group(group.output.get(), group.rows, head.value_dim, head.output, group.first);
+    store_group(group.output.get(), factor, group.rows, head.value_dim, head.output, group.first,
+                zero);
+    hn::Store(zero[0], d, not_finite);
+    hn::Store(zero[1], d, not_finite + kLanes);
     bool all = true;
     for (Index r = 0; r < group.rows; ++r) {
       group.finite[r] = not_finite[r] == 0;
@@ -258,12 +265,10 @@ class Worker : public ForwardWorker {
   Buffer counts_;
   Buffer keys_;
   Buffer values_;
+  Ahead ahead_;
 };
 
-Index Tasks(const Head& head) {
-  constexpr Index kTaskRows = kRows * kGroupsPerTask;
-  return (head.queries + kTaskRows - 1) / kTaskRows;
-}
+Index Tasks(const Head& head) { return (head.queries + kTaskRows - 1) / kTaskRows; }
 
 ForwardWorker* MakeWorker(Index head_dim, Index value_dim, bool sample_by_sample) {
   return new Worker(head_dim, value_dim, sample_by_sample);

@@ -13,8 +13,10 @@
 #endif
 
 #include <hwy/aligned_allocator.h>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "tensor.hpp"
@@ -102,18 +104,28 @@ HWY_INLINE void in_steps(Index first, Index last, const F& f) {
   }
 }
 
-/// sum[c][row] += the sum over t of a[t a_stride + c] b[t][row], for c < columns.
-template <bool kSkipZeros>
+/// K sums over t of a[k a_next + t] b[t][row], as in multiply().
+template <std::size_t K>
+HWY_INLINE void dots(const float* a, Index a_next, const float* b, Index terms, V (&sum)[K][2]) {
+  unroll<K>([&](auto k) PLSH_INLINED { sum[k][0] = sum[k][1] = hn::Zero(d); });
+  multiply<false>(a, a_next, 1, b, terms, sum);
+}
+
+/// sums[c][row] += the sum over t of a[t a_stride + c] b[t][row], for c < columns. What `sums` held
+/// counts where the bits of `keep` are ones, and is 0 elsewhere. `between()` is called now and
+/// then.
+template <bool kSkipZeros, class F>
 HWY_INLINE void add_products(const float* a, Index a_stride, const float* b, Index terms,
-                             Index columns, float* HWY_RESTRICT sums) {
+                             Index columns, V keep, float* HWY_RESTRICT sums, const F& between) {
   in_steps(0, columns, [&](auto size, Index begin) PLSH_INLINED {
     constexpr std::size_t K = decltype(size)::value;
     float* const at = sums + begin * kRows;
     V sum[K][2];
     unroll<K>([&](auto k) PLSH_INLINED {
-      sum[k][0] = hn::Load(d, at + index(k) * kRows);
-      sum[k][1] = hn::Load(d, at + index(k) * kRows + kLanes);
+      sum[k][0] = hn::And(keep, hn::Load(d, at + index(k) * kRows));
+      sum[k][1] = hn::And(keep, hn::Load(d, at + index(k) * kRows + kLanes));
     });
+    between();
     multiply<kSkipZeros>(a + begin, 1, a_stride, b, terms, sum);
     unroll<K>([&](auto k) PLSH_INLINED {
       hn::Store(sum[k][0], d, at + index(k) * kRows);
@@ -121,6 +133,9 @@ HWY_INLINE void add_products(const float* a, Index a_stride, const float* b, Ind
     });
   });
 }
+
+/// All bits ones.
+inline V ones() { return hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), ~std::uint32_t{0})); }
 
 /// 2^x for x <= 16, to 2.5 units in the last place; 0 for x <= -126; NaN for NaN.
 HWY_INLINE V exp2(V x) {
@@ -163,59 +178,136 @@ HWY_INLINE float* packed_row(const Rows& rows, Index i) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-/// Four rows of four become four columns: to[c * to_stride + r] = from[r * from_stride + c].
-HWY_INLINE void transpose_4x4(const float* from, Index from_stride, float* to, Index to_stride) {
-  const hn::Full128<float> d4;
-  const auto r0 = hn::LoadU(d4, from);
-  const auto r1 = hn::LoadU(d4, from + from_stride);
-  const auto r2 = hn::LoadU(d4, from + 2 * from_stride);
-  const auto r3 = hn::LoadU(d4, from + 3 * from_stride);
-  const auto even_low = hn::InterleaveLower(d4, r0, r2);
-  const auto odd_low = hn::InterleaveLower(d4, r1, r3);
-  const auto even_high = hn::InterleaveUpper(d4, r0, r2);
-  const auto odd_high = hn::InterleaveUpper(d4, r1, r3);
-  hn::StoreU(hn::InterleaveLower(d4, even_low, odd_low), d4, to);
-  hn::StoreU(hn::InterleaveUpper(d4, even_low, odd_low), d4, to + to_stride);
-  hn::StoreU(hn::InterleaveLower(d4, even_high, odd_high), d4, to + 2 * to_stride);
-  hn::StoreU(hn::InterleaveUpper(d4, even_high, odd_high), d4, to + 3 * to_stride);
+/// Block b of 128 bits holds four numbers of row 4b.
+template <class DT>
+HWY_INLINE hn::Vec<DT> load_blocks(DT tag, const float* from, Index stride) {
+  if constexpr (hn::MaxLanes(tag) == 4) {
+    return hn::LoadU(tag, from);
+  } else {
+    const hn::Half<DT> half;
+    const auto lower = load_blocks(half, from, stride);
+    const auto upper =
+        load_blocks(half, from + static_cast<Index>(hn::MaxLanes(half)) * stride, stride);
+    return hn::Combine(tag, upper, lower);
+  }
+}
+template <class DT>
+HWY_INLINE void store_blocks(hn::Vec<DT> v, DT tag, float* to, Index stride) {
+  if constexpr (hn::MaxLanes(tag) == 4) {
+    hn::StoreU(v, tag, to);
+  } else {
+    const hn::Half<DT> half;
+    store_blocks(hn::LowerHalf(half, v), half, to, stride);
+    store_blocks(hn::UpperHalf(half, v), half, to + static_cast<Index>(hn::MaxLanes(half)) * stride,
+                 stride);
+  }
+}
+
+/// In each block, a matrix of four vectors of four is transposed.
+HWY_INLINE void transpose(V (&v)[4]) {
+  const V even_low = hn::InterleaveLower(d, v[0], v[2]);
+  const V odd_low = hn::InterleaveLower(d, v[1], v[3]);
+  const V even_high = hn::InterleaveUpper(d, v[0], v[2]);
+  const V odd_high = hn::InterleaveUpper(d, v[1], v[3]);
+  v[0] = hn::InterleaveLower(d, even_low, odd_low);
+  v[1] = hn::InterleaveUpper(d, even_low, odd_low);
+  v[2] = hn::InterleaveLower(d, even_high, odd_high);
+  v[3] = hn::InterleaveUpper(d, even_high, odd_high);
 }
 #endif
 
-/// out[c][row] = rows first, first + 1, ... of a matrix; rows beyond `rows` are 0.
-inline void load_group(const Rows& from, Index first, Index rows, Index columns,
+/// out[c][row] = factor times rows first, first + 1, ... of a matrix; rows beyond `rows` are 0.
+inline void load_group(const Rows& from, Index first, Index rows, Index columns, float factor,
                        float* HWY_RESTRICT out) {
   Index r = 0;
   Index packed_columns = 0;
 #if HWY_TARGET != HWY_SCALAR
   if (is_packed(from)) {
     packed_columns = columns / 4 * 4;
-    for (; r + 4 <= rows; r += 4)
-      for (Index c = 0; c < packed_columns; c += 4)
-        transpose_4x4(packed_row(from, first + r) + c, from.row_stride, out + c * kRows + r, kRows);
+    for (; r + kLanes <= rows; r += kLanes) {
+      const float* const row = packed_row(from, first + r);
+      for (Index c = 0; c < packed_columns; c += 4) {
+        V v[4];
+        unroll<4>([&](auto k) PLSH_INLINED {
+          v[k] = load_blocks(d, row + index(k) * from.row_stride + c, from.row_stride);
+        });
+        transpose(v);
+        unroll<4>([&](auto k) PLSH_INLINED {
+          hn::Store(hn::Mul(hn::Set(d, factor), v[k]), d, out + (c + index(k)) * kRows + r);
+        });
+      }
+    }
   }
 #endif
   for (Index k = 0; k < kRows; ++k)
     for (Index c = k < r ? packed_columns : 0; c < columns; ++c)
-      out[c * kRows + k] = k < rows ? from.get(first + k, c) : 0.0f;
+      out[c * kRows + k] = k < rows ? factor * from.get(first + k, c) : 0.0f;
 }
 
-/// The other way: rows first, first + 1, ... of a matrix = in[c][row].
-inline void store_group(const float* HWY_RESTRICT in, Index rows, Index columns, const Rows& to,
-                        Index first) {
-  Index r = 0;
-  Index packed_columns = 0;
+/// The other way: rows first, first + 1, ... of a matrix = factor[row] in[c][row]. `in` is changed.
+/// \param zero for each row, NaN is added if a number is not finite.
+inline void store_group(float* HWY_RESTRICT in, const V (&factor)[2], Index rows, Index columns,
+                        const Rows& to, Index first, V (&zero)[2]) {
+  [[maybe_unused]] const Index packed_columns = is_packed(to) ? columns / 4 * 4 : 0;
+  for (Index half = 0; half < 2; ++half) {
+    float* const at = in + half * kLanes;
+    V nothing = zero[half];
+    const auto scaled = [&](Index c) PLSH_INLINED {
+      const V v = hn::Mul(factor[half], hn::Load(d, at + c * kRows));
+      nothing = hn::MulAdd(hn::Zero(d), v, nothing);
+      return v;
+    };
+    Index c = 0;
 #if HWY_TARGET != HWY_SCALAR
-  if (is_packed(to)) {
-    packed_columns = columns / 4 * 4;
-    for (; r + 4 <= rows; r += 4)
-      for (Index c = 0; c < packed_columns; c += 4)
-        transpose_4x4(in + c * kRows + r, kRows, packed_row(to, first + r) + c, to.row_stride);
-  }
+    if ((half + 1) * kLanes <= rows)
+      for (; c < packed_columns; c += 4) {
+        V v[4];
+        unroll<4>([&](auto k) PLSH_INLINED { v[k] = scaled(c + index(k)); });
+        transpose(v);
+        float* const row = packed_row(to, first + half * kLanes) + c;
+        unroll<4>([&](auto k) PLSH_INLINED {
+          store_blocks(v[k], d, row + index(k) * to.row_stride, to.row_stride);
+        });
+      }
 #endif
-  for (Index k = 0; k < rows; ++k)
-    for (Index c = k < r ? packed_columns : 0; c < columns; ++c)
-      to.set(first + k, c, in[c * kRows + k]);
+    const Index rest = c;
+    for (; c < columns; ++c) hn::Store(scaled(c), d, at + c * kRows);
+    for (Index r = half * kLanes; r < std::min(rows, (half + 1) * kLanes); ++r)
+      for (c = rest; c < columns; ++c) to.set(first + r, c, in[c * kRows + r]);
+    zero[half] = nothing;
+  }
 }
+
+/// Rows that will be needed soon: asks the memory for a few at a time while other work goes on.
+class Ahead {
+ public:
+  void clear() { count_ = 0; }
+  /// Rows first..last-1; what was added last is asked for first. At most four.
+  void add(const Rows& rows, Index first, Index last, Index columns) {
+    if (rows.column_stride != 1 || first >= last) return;
+    spans_[count_++] = {rows.at(first, 0), rows.row_stride * rows.size(), last - first,
+                        columns * rows.size()};
+  }
+  HWY_INLINE void ask(Index rows) {
+    constexpr Index kLine = 64;
+    for (; count_ > 0 && rows > 0; --rows) {
+      Span& span = spans_[count_ - 1];
+      for (Index byte = 0; byte < span.bytes; byte += kLine) hwy::Prefetch(span.at + byte);
+      span.at += span.stride;
+      if (--span.rows == 0) --count_;
+    }
+  }
+
+ private:
+  struct Span {
+    const char* at;
+    Index stride;
+    Index rows;
+    Index bytes;
+  };
+  Span spans_[4];
+  int count_ = 0;
+};
 
 /// Rows first..first+rows-1 as floats with unit stride: where they are, or copied to `buffer`.
 inline const float* contiguous(const Rows& from, Index first, Index rows, Index columns,

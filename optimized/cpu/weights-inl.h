@@ -63,6 +63,7 @@ class ExactWeights {
   }
 
   KeyRange range() const { return range_; }
+  void enter(Index, Index, float*) {}
 
   /// Base-2 logits with positions first..first+K-1: adds the bias, and -infinity where nothing is
   /// seen.
@@ -103,14 +104,13 @@ class ExactWeights {
 ///
 /// Row r and key j share a block in C(r, j) samples. Going from key j - 1 to j, C changes in the
 /// samples with a boundary between them: rows of the old block lose one, rows of the new block gain
-/// one. A group notes these events by their key, so that the keys are passed once, in order.
+/// one. A group notes these events; for each piece of the keys they become differences of counts,
+/// and their running sum is C. So nothing is decided from key to key.
 class SampledWeights {
  public:
   static constexpr bool kCounts = true;
 
   void start(const Head& head, Side side, Index position, Index rows) {
-    events_.clear();
-    key_.clear();
     range_ = {0, 0};
     low_ = hn::Zero(d);
     high_ = hn::Zero(d);
@@ -121,16 +121,22 @@ class SampledWeights {
     const Index first = std::max<Index>(position, 0);
     const Index last = std::min(position + rows, head.keys);
     if (first >= last) return;
-    if (cursor_of_ != head.partitions) {
-      cursor_.assign(static_cast<std::size_t>(head.samples), 0);
-      cursor_of_ = head.partitions;
+    if (block_of_ != head.partitions) {
+      block_.assign(static_cast<std::size_t>(head.samples), 0);
+      block_of_ = head.partitions;
     }
     range_ = {first, last};
+    // A sample has at most one boundary before each row, and one after the last.
+    events_.resize(static_cast<std::size_t>(head.samples * (kRows + 1)));
+    Event* event = events_.data();
+    const auto add = [&](Index key, Index from, Index cut, Index to) {
+      *event++ = {key, -1, static_cast<std::uint8_t>(from - position),
+                  static_cast<std::uint8_t>(cut - position),
+                  static_cast<std::uint8_t>(to - position)};
+    };
     for (Index s = 0; s < head.samples; ++s) {
       const Blocks& blocks = head.partitions[s];
-      Index& cursor = cursor_[static_cast<std::size_t>(s)];
-      cursor = blocks.find(first, cursor);
-      Index block = cursor;
+      Index block = blocks.find(first, block_[static_cast<std::size_t>(s)]);
       Index begin = blocks.begin(block);
       Index end = blocks.end(block);
       range_.first = std::min(range_.first, begin);
@@ -143,6 +149,8 @@ class SampledWeights {
       }
       range_.last = std::max(range_.last, end);
       add(end, std::max(begin, first), last, last);
+      block_[static_cast<std::size_t>(s)] = block;
+      hwy::Prefetch(blocks.starts + (block + 16) * blocks.stride);
     }
     const KeyRange others = positions(head, other(side));
     range_.first = std::max(range_.first, others.first);
@@ -150,11 +158,27 @@ class SampledWeights {
     if (causal_ && side == Side::queries) range_.last = std::min(range_.last, last);
     if (causal_ && side == Side::keys) range_.first = std::max(range_.first, first);
     if (range_.first < range_.last)
-      link();
+      link(event);
     else
       range_ = {0, 0};
   }
   KeyRange range() const { return range_; }
+
+  /// Before keys first..last-1 are weighed: writes their differences of counts.
+  void enter(Index first, Index last, float* HWY_RESTRICT counts) {
+    for (Index k = 0; k < (last - first) * kRows; k += kLanes)
+      hn::Store(hn::Zero(d), d, counts + k);
+    const Index end = (last - 1 - range_.first) / kPiece;
+    for (Index piece = (first - range_.first) / kPiece; piece <= end; ++piece)
+      for (std::int32_t e = events_of_[static_cast<std::size_t>(piece)]; e >= 0;) {
+        const Event& event = events_[static_cast<std::size_t>(e)];
+        e = event.next;
+        if (event.key < first || event.key >= last) continue;
+        float* const at = counts + (event.key - first) * kRows;
+        hn::Store(hn::Add(hn::Load(d, at), event.low()), d, at);
+        hn::Store(hn::Add(hn::Load(d, at + kLanes), event.high()), d, at + kLanes);
+      }
+  }
 
   /// Writes the counts of the rows, and -infinity where they are 0.
   template <std::size_t K>
@@ -162,10 +186,10 @@ class SampledWeights {
     V low = low_;
     V high = high_;
     unroll<K>([&](auto k) PLSH_INLINED {
+      float* const at = counts + index(k) * kRows;
+      low = hn::Add(low, hn::Load(d, at));
+      high = hn::Add(high, hn::Load(d, at + kLanes));
       const Index key = first + index(k);
-      for (std::int32_t e = head_[static_cast<std::size_t>(key - range_.first)]; e >= 0;
-           e = events_[static_cast<std::size_t>(e)].next)
-        happen(events_[static_cast<std::size_t>(e)], low, high);
       V seen_low = low;
       V seen_high = high;
       if (causal_ && side_ == Side::queries && key > position_) {
@@ -178,8 +202,8 @@ class SampledWeights {
         seen_low = hn::NegMulAdd(low, steps.low(behind), low);
         seen_high = hn::NegMulAdd(high, steps.high(behind), high);
       }
-      hn::Store(seen_low, d, counts + index(k) * kRows);
-      hn::Store(seen_high, d, counts + index(k) * kRows + kLanes);
+      hn::Store(seen_low, d, at);
+      hn::Store(seen_high, d, at + kLanes);
       logit[k][0] = hn::IfThenElse(hn::Gt(seen_low, hn::Zero(d)), logit[k][0], unseen());
       logit[k][1] = hn::IfThenElse(hn::Gt(seen_high, hn::Zero(d)), logit[k][1], unseen());
     });
@@ -188,41 +212,38 @@ class SampledWeights {
   }
 
  private:
-  /// Rows from..cut-1 lose one, rows cut..to-1 gain one.
+  /// Keys whose events are chained.
+  static constexpr Index kPiece = 64;
+
+  /// At this key, rows from..cut-1 lose one, rows cut..to-1 gain one.
   struct Event {
+    Index key;
     std::int32_t next;
     std::uint8_t from;
     std::uint8_t cut;
     std::uint8_t to;
+
+    HWY_INLINE V low() const { return change(steps.low(from), steps.low(cut), steps.low(to)); }
+    HWY_INLINE V high() const { return change(steps.high(from), steps.high(cut), steps.high(to)); }
+    HWY_INLINE static V change(V after_from, V after_cut, V after_to) {
+      return hn::Sub(hn::Sub(after_cut, after_from), hn::Sub(after_to, after_cut));
+    }
   };
 
-  HWY_INLINE static void happen(const Event& event, V& low, V& high) {
-    const V two = hn::Set(d, 2.0f);
-    low = hn::Sub(hn::MulAdd(two, steps.low(event.cut), low),
-                  hn::Add(steps.low(event.from), steps.low(event.to)));
-    high = hn::Sub(hn::MulAdd(two, steps.high(event.cut), high),
-                   hn::Add(steps.high(event.from), steps.high(event.to)));
-  }
-
-  void add(Index key, Index from, Index cut, Index to) {
-    key_.push_back(key);
-    events_.push_back({-1, static_cast<std::uint8_t>(from - position_),
-                       static_cast<std::uint8_t>(cut - position_),
-                       static_cast<std::uint8_t>(to - position_)});
-  }
-
-  /// Chains the events of each key. What came before the range has happened.
-  void link() {
-    head_.assign(static_cast<std::size_t>(range_.last - range_.first), -1);
-    for (std::size_t e = 0; e < events_.size(); ++e) {
-      if (key_[e] >= range_.last) continue;
-      if (key_[e] < range_.first) {
-        happen(events_[e], low_, high_);
+  /// Chains the events of each piece. What came before the range has happened.
+  void link(Event* end) {
+    events_of_.assign(static_cast<std::size_t>((range_.last - 1 - range_.first) / kPiece + 1), -1);
+    for (Event* event = events_.data(); event < end; ++event) {
+      if (event->key >= range_.last) continue;
+      if (event->key < range_.first) {
+        low_ = hn::Add(low_, event->low());
+        high_ = hn::Add(high_, event->high());
         continue;
       }
-      std::int32_t& head = head_[static_cast<std::size_t>(key_[e] - range_.first)];
-      events_[e].next = head;
-      head = static_cast<std::int32_t>(e);
+      std::int32_t& first =
+          events_of_[static_cast<std::size_t>((event->key - range_.first) / kPiece)];
+      event->next = first;
+      first = static_cast<std::int32_t>(event - events_.data());
     }
   }
 
@@ -231,10 +252,9 @@ class SampledWeights {
   bool causal_ = false;
   KeyRange range_;
   std::vector<Event> events_;
-  std::vector<Index> key_;          // of each event
-  std::vector<std::int32_t> head_;  // the first event of each key of the range
-  std::vector<Index> cursor_;       // for each sample, the block of the last group's first row
-  const Blocks* cursor_of_ = nullptr;
+  std::vector<std::int32_t> events_of_;  // the first event of each piece of the range
+  std::vector<Index> block_;             // for each sample, the block of the last row so far
+  const Blocks* block_of_ = nullptr;
   V low_, high_;
 };
 
