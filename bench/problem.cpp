@@ -110,6 +110,8 @@ Pairs count_pairs(const Index* counts, const Index* starts, Index samples, Index
 
 std::string Form::name() const {
   switch (kind) {
+    case Kind::draw:
+      return "draw partitions";
     case Kind::fused:
       return "fused";
     case Kind::sample_by_sample:
@@ -118,6 +120,8 @@ std::string Form::name() const {
       return "exact";
     case Kind::window:
       return fmt::format("window {:g} sigma", reach);
+    case Kind::equal_window:
+      return "window, as many pairs";
     case Kind::equal_blocks:
       return "equal blocks";
   }
@@ -127,9 +131,12 @@ std::string Form::name() const {
 struct Problem::Data {
   Array query, key, value, output, log_sum_exp, slopes;
   Array output_gradient, query_gradient, key_gradient, value_gradient;
-  Array counts, starts;              // of the samples
+  Array counts, starts;  // of the samples
+  Array sigma;
   Array equal_counts, equal_starts;  // of the equal blocks
   Pairs pairs, equal_pairs;
+  double equal_reach = 0;  // of the window with as many pairs as the union, over sigma
+  std::uint64_t seed = 0;
   std::vector<double> exact;  // once it is asked for
 
   explicit Data(const Shape& shape)
@@ -147,6 +154,7 @@ struct Problem::Data {
         value_gradient(type, {1, s.length, heads, s.head_dim}),
         counts(kInteger, {1, heads, s.samples}),
         starts(kInteger, {1, heads, s.samples, s.length}),
+        sigma(kDouble, {heads}),
         equal_counts(kInteger, {1, heads, 1}),
         equal_starts(kInteger, {1, heads, 1, s.length}) {}
 };
@@ -160,10 +168,10 @@ Problem::Problem(const Shape& shape, std::uint64_t seed)
     for (Index k = 0; k < array->size(); ++k) array->set(k, normal(random));
 
   const auto heads = static_cast<Index>(shape.sigmas.size());
-  Array sigma(kDouble, {heads});
+  data.seed = seed;
   for (Index h = 0; h < heads; ++h) {
     const double value = shape.sigmas[static_cast<std::size_t>(h)];
-    sigma.as<double>()[h] = value;
+    data.sigma.as<double>()[h] = value;
     data.slopes.as<float>()[h] = static_cast<float>(1 / value);
     const Index size = std::max<Index>(1, std::llround(2 * value));
     Index count = 0;
@@ -171,14 +179,7 @@ Problem::Problem(const Shape& shape, std::uint64_t seed)
       data.equal_starts.as<Index>()[h * shape.length + count++] = begin;
     data.equal_counts.as<Index>()[h] = count;
   }
-  plsh_sampling sampling{};
-  sampling.seed = seed;
-  sampling.length = shape.length;
-  sampling.sigma = &sigma.view;
-  sampling.block_counts = &data.counts.view;
-  sampling.block_starts = &data.starts.view;
-  if (cpu::implementation().sample_partitions(&sampling) != PLSH_OK)
-    throw std::runtime_error(std::string("sampling: ") + cpu::implementation().error_message());
+  draw(0);
   for (Index h = 0; h < heads; ++h) {
     const Pairs drawn = count_pairs(data.counts.as<Index>() + h * shape.samples,
                                     data.starts.as<Index>() + h * shape.samples * shape.length,
@@ -190,14 +191,36 @@ Problem::Problem(const Shape& shape, std::uint64_t seed)
                     data.equal_starts.as<Index>() + h * shape.length, 1, shape.length, shape.causal)
             .united;
   }
+  // The pairs of a window grow with its reach.
+  double low = 0;
+  double high = static_cast<double>(shape.length) / shape.sigmas.front();
+  for (const double value : shape.sigmas)
+    high = std::max(high, static_cast<double>(shape.length) / value);
+  for (int k = 0; k < 50; ++k) {
+    const double middle = (low + high) / 2;
+    (window_pairs(middle) < data.pairs.united ? low : high) = middle;
+  }
+  data.equal_reach = high;
 }
 
 Problem::~Problem() = default;
 
-double Problem::useful_pairs(const Form& form) const {
+double Problem::window_pairs(double reach) const {
   const auto n = static_cast<double>(shape_.length);
   double pairs = 0;
+  for (std::size_t h = 0; h < shape_.sigmas.size(); ++h) {
+    // n rows of 2 r + 1 keys, less the triangles beyond both ends.
+    const auto slope = static_cast<double>(data_->slopes.as<float>()[h]);
+    const double r = std::min(std::floor(reach / slope), n - 1);
+    pairs += shape_.causal ? n * (r + 1) - r * (r + 1) / 2 : n * (2 * r + 1) - r * (r + 1);
+  }
+  return pairs;
+}
+
+double Problem::useful_pairs(const Form& form) const {
+  const auto n = static_cast<double>(shape_.length);
   switch (form.kind) {
+    case Form::Kind::draw:
     case Form::Kind::fused:
     case Form::Kind::sample_by_sample:
       return data_->pairs.united;
@@ -206,15 +229,11 @@ double Problem::useful_pairs(const Form& form) const {
     case Form::Kind::exact:
       return static_cast<double>(shape_.sigmas.size()) * (shape_.causal ? n * (n + 1) / 2 : n * n);
     case Form::Kind::window:
-      for (std::size_t h = 0; h < shape_.sigmas.size(); ++h) {
-        // n rows of 2 r + 1 keys, less the triangles beyond both ends.
-        const auto slope = static_cast<double>(data_->slopes.as<float>()[h]);
-        const double r = std::min(std::floor(form.reach / slope), n - 1);
-        pairs += shape_.causal ? n * (r + 1) - r * (r + 1) / 2 : n * (2 * r + 1) - r * (r + 1);
-      }
-      return pairs;
+      return window_pairs(form.reach);
+    case Form::Kind::equal_window:
+      return window_pairs(data_->equal_reach);
   }
-  return pairs;
+  return 0;
 }
 
 double Problem::written_pairs() const { return data_->pairs.written; }
@@ -235,6 +254,7 @@ plsh_attention Problem::arguments(const Form& form, int threads) const {
   a.causal = shape_.causal ? 1 : 0;
   a.threads = threads;
   switch (form.kind) {
+    case Form::Kind::draw:
     case Form::Kind::fused:
     case Form::Kind::sample_by_sample:
       a.block_counts = &data.counts.view;
@@ -246,6 +266,7 @@ plsh_attention Problem::arguments(const Form& form, int threads) const {
       break;
     case Form::Kind::exact:
     case Form::Kind::window:
+    case Form::Kind::equal_window:
       a.slopes = &data.slopes.view;
       break;
   }
@@ -253,13 +274,6 @@ plsh_attention Problem::arguments(const Form& form, int threads) const {
 }
 
 namespace {
-
-cpu::AttentionForm attention_form(const Form& form) {
-  cpu::AttentionForm result;
-  result.sample_by_sample = form.kind == Form::Kind::sample_by_sample;
-  if (form.kind == Form::Kind::window) result.window_over_sigma = form.reach;
-  return result;
-}
 
 template <class Call>
 double seconds_of(const Call& call) {
@@ -270,7 +284,28 @@ double seconds_of(const Call& call) {
 
 }  // namespace
 
+double Problem::draw(int threads) {
+  Data& data = *data_;
+  plsh_sampling sampling{};
+  sampling.seed = data.seed;
+  sampling.length = shape_.length;
+  sampling.sigma = &data.sigma.view;
+  sampling.threads = threads;
+  sampling.block_counts = &data.counts.view;
+  sampling.block_starts = &data.starts.view;
+  return seconds_of([&] { return cpu::implementation().sample_partitions(&sampling); });
+}
+
+cpu::AttentionForm Problem::attention_form(const Form& form) const {
+  cpu::AttentionForm result;
+  result.sample_by_sample = form.kind == Form::Kind::sample_by_sample;
+  if (form.kind == Form::Kind::window) result.window_over_sigma = form.reach;
+  if (form.kind == Form::Kind::equal_window) result.window_over_sigma = data_->equal_reach;
+  return result;
+}
+
 double Problem::forward(const Form& form, int threads) {
+  if (form.kind == Form::Kind::draw) return draw(threads);
   const plsh_attention a = arguments(form, threads);
   return seconds_of([&] { return cpu::attention_forward(a, attention_form(form)); });
 }

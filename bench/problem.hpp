@@ -4,6 +4,8 @@
 
 #include <plsh/interface/implementation.h>
 
+#include <plsh/optimized/cpu.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,14 +25,16 @@ struct Shape {
   plsh_type type = PLSH_F32;
 };
 
-/// What is computed. All but the last two see the same inputs; the error of each is that of its
-/// output against exact ALiBi attention.
+/// What is computed, all from the same inputs. The error of a form is that of its output against
+/// exact ALiBi attention.
 struct Form {
   enum class Kind {
+    draw,              ///< none: the partitions of the samples are drawn
     fused,             ///< sampled attention, every pair of the union once
     sample_by_sample,  ///< sampled attention as the paper writes it
     exact,             ///< exact ALiBi attention over the full length
     window,            ///< exact ALiBi weights within a window, else 0
+    equal_window,      ///< a window with as many pairs as the union of the samples' blocks
     equal_blocks,      ///< one mask of fixed equal blocks of about 2 sigma, the mean width
   };
   Kind kind = Kind::fused;
@@ -47,8 +51,8 @@ class Problem {
   Problem& operator=(const Problem&) = delete;
 
   const Shape& shape() const { return shape_; }
-  /// Pairs of a query and a key that the form must score, over all heads; for sample_by_sample
-  /// those of the union, so that it is measured by what it should have done.
+  /// Pairs of a query and a key that the form must score, over all heads; for draw and
+  /// sample_by_sample those of the union: these are measured by what they are for.
   double useful_pairs(const Form& form) const;
   /// Pairs over all samples.
   double written_pairs() const;
@@ -64,6 +68,9 @@ class Problem {
  private:
   struct Data;
   plsh_attention arguments(const Form& form, int threads) const;
+  optimized::cpu::AttentionForm attention_form(const Form& form) const;
+  double window_pairs(double reach) const;
+  double draw(int threads);
   std::vector<double> exact_rows() const;
   Shape shape_;
   std::unique_ptr<Data> data_;

@@ -3,27 +3,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <fstream>
 #include <thread>
+
+#include "median.hpp"
 
 namespace plsh::bench {
 namespace {
 
 using nlohmann::json;
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-std::string processor() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "unknown";
-}
+json nullable(const std::optional<double>& value) { return value ? json(*value) : json(); }
 
 /// One form on one problem, as often as it was called.
 struct Samples {
@@ -39,16 +29,25 @@ void measure(Problem& problem, Samples& samples) {
       m.backward ? problem.backward(m.form, m.threads) : problem.forward(m.form, m.threads);
   const auto dim = static_cast<double>(m.shape.head_dim);
   samples.seconds.push_back(seconds);
+  if (m.form.kind == Form::Kind::draw) return;
   samples.fractions.push_back((m.backward ? 10 : 4) * dim * m.useful_pairs / seconds / peak);
   if (!m.backward && !m.error) m.error = problem.error();
 }
 
 }  // namespace
 
+std::string processor() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown";
+}
+
 std::vector<Form> all_forms() {
   using Kind = Form::Kind;
-  return {{Kind::fused},       {Kind::sample_by_sample}, {Kind::exact},       {Kind::window, 2.3},
-          {Kind::window, 3.5}, {Kind::window, 6.9},      {Kind::equal_blocks}};
+  return {{Kind::draw},        {Kind::fused},       {Kind::sample_by_sample},
+          {Kind::exact},       {Kind::window, 2.3}, {Kind::equal_window},
+          {Kind::window, 6.9}, {Kind::equal_blocks}};
 }
 
 Record run(const Options& options,
@@ -88,7 +87,8 @@ Record run(const Options& options,
               continue;
             }
             all.push_back({m, {}, {}});
-            if (options.backward && form.kind != Form::Kind::sample_by_sample) {
+            if (options.backward && form.kind != Form::Kind::sample_by_sample &&
+                form.kind != Form::Kind::draw) {
               m.backward = true;
               all.push_back({m, {}, {}});
             }
@@ -100,11 +100,30 @@ Record run(const Options& options,
           m.seconds = median(samples.seconds);
           m.fastest = *std::min_element(samples.seconds.begin(), samples.seconds.end());
           m.slowest = *std::max_element(samples.seconds.begin(), samples.seconds.end());
-          m.peak_fraction = median(samples.fractions);
+          if (!samples.fractions.empty()) m.peak_fraction = median(samples.fractions);
           record.measurements.push_back(m);
         }
       }
+  if (options.causal || options.type != PLSH_F32) return record;
+  for (const std::vector<double>& sigmas : options.sigmas)
+    for (const Index dim : options.head_dims)
+      if (sigmas.size() == 1)
+        record.crossovers.push_back(measure_crossover(
+            sigmas.front(), options.samples, dim, options.threads.front(), options.seed,
+            [&](Index length) {
+              progress(fmt::format("crossover of sigma {}, length {}", sigmas.front(), length), 1);
+            }));
   return record;
+}
+
+json to_json(const Crossover& crossover) {
+  return {{"sigma", crossover.sigma},
+          {"samples", crossover.samples},
+          {"head_dim", crossover.head_dim},
+          {"threads", crossover.threads},
+          {"length", crossover.length},
+          {"fused_seconds", crossover.fused_seconds},
+          {"exact_seconds", crossover.exact_seconds}};
 }
 
 json to_json(const Record& record, const std::string& commit) {
@@ -146,8 +165,10 @@ json to_json(const Record& record, const std::string& commit) {
                                         {"seconds", m.seconds},
                                         {"fastest", m.fastest},
                                         {"slowest", m.slowest},
-                                        {"peak_fraction", m.peak_fraction},
-                                        {"error", m.error ? json(*m.error) : json()}});
+                                        {"peak_fraction", nullable(m.peak_fraction)},
+                                        {"error", nullable(m.error)}});
+  document["crossovers"] = json::array();
+  for (const Crossover& c : record.crossovers) document["crossovers"].push_back(to_json(c));
   return document;
 }
 

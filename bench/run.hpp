@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "crossover.hpp"
 #include "peaks.hpp"
 #include "problem.hpp"
 
@@ -32,7 +33,8 @@ struct Options {
   double limit_seconds = 10;
   std::uint64_t seed = 1;
 };
-/// All five forms; windows with about the error of 20 samples, with weights down to 3 % and 0.1 %.
+/// All forms; windows with about the error of 20 samples, with as many pairs, and with weights down
+/// to 0.1 %.
 std::vector<Form> all_forms();
 
 struct Measurement {
@@ -45,8 +47,8 @@ struct Measurement {
   double seconds = 0;        ///< median
   double fastest = 0;
   double slowest = 0;
-  double peak_fraction =
-      0;  ///< median of 4 d (backward 10 d) operations a useful pair over the peak
+  /// Median of 4 d (backward 10 d) operations a useful pair over the peak.
+  std::optional<double> peak_fraction;
   std::optional<double> error;  ///< forward: relative Frobenius, against exact attention
 };
 
@@ -55,11 +57,17 @@ struct Record {
   std::vector<Peaks> peaks;  ///< for each number of threads
   std::vector<Measurement> measurements;
   std::vector<std::string> left_out;
+  /// Of every single sigma and head dimension, on the first number of threads; f32 and
+  /// bidirectional only.
+  std::vector<Crossover> crossovers;
 };
 
 /// \param progress called with what is measured next and the fraction that is done.
 Record run(const Options& options, const std::function<void(const std::string&, double)>& progress);
 
+nlohmann::json to_json(const Crossover& crossover);
+/// The name of this machine's processor.
+std::string processor();
 /// The record with machine, compiler and commit (schema/bench.schema.json). `commit` may be empty.
 nlohmann::json to_json(const Record& record, const std::string& commit);
 

@@ -122,9 +122,10 @@ void print_table(const std::vector<const Measurement*>& rows) {
                                          1 / std::log2(static_cast<double>(m->shape.length) /
                                                        static_cast<double>(before->shape.length))));
     before = m;
-    fmt::print("  {:>8}  {:<28}{:>10}{:>13.3f}{:>8.3f}{:>9}{:>9.3g}{:>10}\n", m->shape.length,
+    fmt::print("  {:>8}  {:<28}{:>10}{:>13.3f}{:>8}{:>9}{:>9.3g}{:>10}\n", m->shape.length,
                form_name(*m), seconds(m->seconds), m->seconds / m->useful_pairs * 1e9,
-               m->peak_fraction, growth, m->seconds / fused[m->shape.length],
+               m->peak_fraction ? fmt::format("{:.3f}", *m->peak_fraction) : "-", growth,
+               m->seconds / fused[m->shape.length],
                m->error ? fmt::format("{:.2g}", *m->error) : "-");
   }
 }
@@ -150,12 +151,15 @@ void print(const bench::Record& record) {
     tables[name].push_back(&m);
   }
   for (const std::string& name : names) print_table(tables[name]);
+  for (const bench::Crossover& c : record.crossovers)
+    fmt::print("\nsigma {}, head_dim {}: fused is faster than exact from length {}", c.sigma,
+               c.head_dim, c.length);
   for (const std::string& what : record.left_out) fmt::print("\nleft out: {}", what);
   fmt::print(
       "\n\n"
       "time: median of {} calls, all forms in turn.\n"
       "pair: a query and a key that the form must score; for sample by sample those of the union,\n"
-      "  so that it is measured by what had to be done.\n"
+      "  so that it is measured by what had to be done; for drawing those that fused scores.\n"
       "of peak: 4 head_dim operations a pair (backward 10) over the multiply-add peak just before.\n"
       "growth: of the time for each doubling of the length. fused =1: time over that of fused.\n"
       "error: of the output against exact ALiBi attention, relative, Frobenius norm. A window of\n"

@@ -17,6 +17,10 @@ if(PLSH_COVERAGE)
   target_link_options(plsh_options INTERFACE --coverage)
 endif()
 
+# Definitions for sources that Highway compiles for several instruction sets: the oldest is the
+# fallback, the others are AVX2 and AVX-512. What lies between brings little.
+set(PLSH_HIGHWAY_TARGETS "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL)")
+
 # A static library `plsh_NAME`, exported as plsh::NAME, with its headers in include/plsh/NAME.
 function(plsh_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})

@@ -241,6 +241,37 @@ Section output_section(const json& output) {
                      "that holds for every input with the same masks.")};
 }
 
+Section seconds_section(const json& seconds) {
+  std::string rows;
+  for (const json& c : seconds.at("crossovers")) {
+    const auto value = [&](const char* member) { return c.at(member).get<double>(); };
+    rows += "<tr>";
+    for (const std::string& content :
+         {number(value("sigma")), whole(value("length")), number(1e6 * value("fused_seconds")),
+          number(1e6 * value("exact_seconds"))})
+      rows += "<td class=\"number\">" + content + "</td>";
+    rows += "</tr>\n";
+  }
+  const json& first = seconds.at("crossovers").at(0);
+  return {
+      "seconds", "In seconds", "From which length on it is faster, in seconds",
+      fmt::format(
+          "<p>Pairs are not seconds. Here sampled attention with <i>s</i> = {} masks, each pair "
+          "of their union scored once, runs against exact ALiBi attention over all keys, both "
+          "with the optimized kernels that come with this program: one head of dimension {}, {} "
+          "thread{}, on this machine ({}, {}). The length is the smallest of a grid from which "
+          "on sampled attention was faster four times in a row.</p>\n",
+          first.at("samples").get<long>(), first.at("head_dim").get<long>(),
+          first.at("threads").get<long>(), first.at("threads").get<long>() == 1 ? "" : "s",
+          escape(seconds.at("processor").get<std::string>()),
+          escape(seconds.at("instruction_set").get<std::string>())) +
+          "<div class=\"scroll\"><table class=\"data\">\n<thead><tr>"
+          "<th class=\"number\"><i>σ</i></th><th class=\"number\">Faster from <i>n</i></th>"
+          "<th class=\"number\">Sampled, µs</th><th class=\"number\">Exact, µs</th></tr></thead>\n"
+          "<tbody>\n" +
+          rows + "</tbody></table></div>\n"};
+}
+
 }  // namespace
 
 std::vector<Section> figure_sections(const json& plots) {
@@ -254,6 +285,7 @@ std::vector<Section> figure_sections(const json& plots) {
   add("length", length_section);
   add("largest_block", largest_block_section);
   add("cost", cost_section);
+  add("seconds", seconds_section);
   add("output", output_section);
   add("window", window_section);
   return sections;

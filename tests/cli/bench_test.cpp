@@ -70,13 +70,17 @@ TEST(Bench, MeasuresEveryFormAndItsError) {
   // shorter ones; the estimator by the noise of its samples, whichever way it is computed.
   EXPECT_LT(error("exact"), 1e-5);
   EXPECT_LT(error("exact"), error("window 6.9 sigma"));
-  EXPECT_LT(error("window 6.9 sigma"), error("window 3.5 sigma"));
-  EXPECT_LT(error("window 3.5 sigma"), error("window 2.3 sigma"));
+  EXPECT_LT(error("window 6.9 sigma"), error("window 2.3 sigma"));
   EXPECT_LT(error("window 6.9 sigma"), 0.02);
   EXPECT_NEAR(error("fused"), error("sample by sample"), 1e-5);
   EXPECT_GT(error("fused"), 0.02);
   EXPECT_GT(error("equal blocks"), error("fused"));
   EXPECT_TRUE(measurement(record, "fused", "backward").at("error").is_null());
+  // The window of equal cost has as many pairs as whole positions allow.
+  EXPECT_NEAR(pairs("window, as many pairs"), pairs("fused"), 2 * n);
+  EXPECT_TRUE(measurement(record, "draw partitions", "forward").at("peak_fraction").is_null());
+  ASSERT_EQ(record.at("crossovers").size(), 1U);
+  EXPECT_EQ(record.at("crossovers")[0].at("sigma"), 8);
 
   json broken = record;
   broken["measurements"][0].erase("seconds");

@@ -173,6 +173,11 @@ TEST_F(Check, NothingOfferedIsNotAPass) {
   EXPECT_EQ(check("refuses-everything", "--quick --property slopes,mask").status, 3);
 }
 
+TEST_F(Check, ABusyMachineIsNoFinding) {
+  const ProcessResult result = check("stopped", "--quick --property slopes.rule --case-limit 0.5");
+  EXPECT_EQ(result.status, 0) << result.out;
+}
+
 TEST_F(Check, GarbageOnTheStreamsDoesNotMatter) {
   const ProcessResult result = check("prints", "--quick --property slopes");
   EXPECT_EQ(result.status, 0) << result.out;

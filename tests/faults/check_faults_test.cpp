@@ -91,6 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Check, PropertyTeeth, ::testing::ValuesIn(table().other
 std::vector<std::string> seeing(const textbook::FaultInfo& variant) {
   if (variant.area == "bins" || variant.area == "sampler")
     return {"bins", "partition", "sampler", "mask"};
+  if (variant.area == "slopes") return {"slopes"};
   if (variant.area.ends_with("ward"))
     return {"exact-forward", "exact-backward", "sampled-forward", "sampled-backward"};
   return {};  // all

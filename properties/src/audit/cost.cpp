@@ -276,7 +276,7 @@ void audit_crossover(Context& context, ClaimReport& report) {
       "fewer pairs than the sampled masks wherever the ratio above is below 1, and its error falls "
       "exponentially with the window where the masks' error falls as 1/sqrt(s).");
   report.notes.push_back(
-      "Counts of pairs, not seconds. Wall-clock crossover is not part of this audit.");
+      "The numbers above are counts of pairs. Seconds depend on the machine and the implementation.");
   conclude(report, Verdict::consistent);
 }
 

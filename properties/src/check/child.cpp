@@ -14,8 +14,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <plsh/properties/implementation.hpp>
+#include <sstream>
 
 namespace plsh::properties {
 namespace {
@@ -99,6 +102,37 @@ std::runtime_error system_error(const char* what) {
   return std::runtime_error(fmt::format("cannot create {}: {}", what, std::strerror(errno)));
 }
 
+/// What /proc tells of a process.
+struct Activity {
+  double processor_seconds = 0;
+  bool asleep = true;  ///< every thread waits for something
+};
+
+Activity activity_of(int pid) {
+  Activity activity;
+  const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+  std::error_code gone;
+  for (const auto& thread :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), gone)) {
+    std::ifstream in(thread.path() / "stat");
+    std::string text;
+    std::getline(in, text);
+    const std::size_t name_end = text.rfind(')');
+    if (name_end == std::string::npos) continue;
+    // state, ten fields, utime, stime; see proc(5).
+    std::istringstream fields(text.substr(name_end + 1));
+    std::string field;
+    fields >> field;
+    if (field != "S") activity.asleep = false;
+    for (int skipped = 0; skipped < 10; ++skipped) fields >> field;
+    double user = 0;
+    double system = 0;
+    fields >> user >> system;
+    activity.processor_seconds += (user + system) / ticks;
+  }
+  return activity;
+}
+
 std::string signal_text(int number) {
   const char* name = sigabbrev_np(number);
   return fmt::format("signal SIG{}", name ? name : std::to_string(number));
@@ -149,7 +183,32 @@ Child::~Child() {
   close(log_);
 }
 
+// A busy machine, or a process that is stopped, is no fault of an implementation: the time is up
+// when it was spent in computing, or when the process sleeps at its end. Ten times as long is
+// enough in any case.
+bool Child::answers_within(double seconds) const {
+  const double computed = activity_of(pid_).processor_seconds;
+  for (int rounds = 0; rounds < 10; ++rounds) {
+    pollfd waiting{socket_, POLLIN, 0};
+    const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                          std::chrono::duration<double>(seconds));
+    int ready = 0;
+    for (auto left = until - Clock::now(); ready <= 0 && left.count() > 0;
+         left = until - Clock::now())
+      ready = poll(&waiting, 1,
+                   static_cast<int>(std::min<long long>(
+                       std::chrono::ceil<std::chrono::milliseconds>(left).count(), 1'000'000'000)));
+    if (ready > 0) return true;
+    const Activity now = activity_of(pid_);
+    if (now.asleep || now.processor_seconds - computed >= 0.9 * seconds) return false;
+  }
+  return false;
+}
+
 json Child::receive(double seconds) {
+  if (seconds > 0 && !answers_within(seconds))
+    throw Violation(
+        fmt::format("no answer within {:g} s (if it is only slow: --case-limit)", seconds));
   const Received received = receive_message(socket_, seconds);
   if (received.state == Received::State::ok) return received.message;
   if (received.state == Received::State::timeout)

@@ -32,11 +32,13 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   int socket() const { return socket_; }
-  /// \throws Violation saying how the process ended, or that the time (in seconds, 0: none) is up.
+  /// \param seconds of computing, or until it is found asleep; 0: no limit.
+  /// \throws Violation saying how the process ended, or that the time is up.
   nlohmann::json receive(double seconds);
   nlohmann::json ask(const nlohmann::json& request, double seconds);
 
  private:
+  bool answers_within(double seconds) const;
   std::string obituary();
   std::string printed_text() const;
   int pid_ = -1;

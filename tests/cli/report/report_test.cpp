@@ -135,7 +135,7 @@ TEST(Report, HasEveryFigure) {
   EXPECT_EQ(count(sample_page(), "<svg "), expected);
   EXPECT_EQ(count(sample_page(), "</svg>"), expected);
   for (const char* id :
-       {"mask", "law", "decay", "length", "largest-block", "cost", "output", "window"})
+       {"mask", "law", "decay", "length", "largest-block", "cost", "seconds", "output", "window"})
     EXPECT_EQ(count(sample_page(), std::string("<section id=\"") + id + "\">"), 1U) << id;
 }
 
@@ -181,6 +181,7 @@ TEST(Report, EscapesTextFromTheAudit) {
   audit["plots"]["decay"]["norms"][0]["series"][0]["label"] = planted;
   audit["plots"]["output"]["series"][0]["label"] = planted;
   audit["plots"]["window"]["rows"][0]["label"] = planted;
+  audit["plots"]["seconds"]["processor"] = planted;
   const std::string page = render_report(audit);
   EXPECT_EQ(count(page, "<script"), 0U);
   EXPECT_GE(count(page, "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"), 8U);
@@ -238,6 +239,11 @@ TEST(Report, SaysPlainlyWhereTheWindowIsCheaper) {
   EXPECT_EQ(count(render_report(audit), "In every row below the ratio is under 1"), 1U);
   for (json& row : rows) row["cost_ratio"] = 1.5;
   EXPECT_EQ(count(render_report(audit), "In none of the rows below is the window cheaper"), 1U);
+}
+
+TEST(Report, TellsTheCrossoverInSecondsAndTheMachine) {
+  EXPECT_EQ(count(sample_page(), "A processor &lt;with a name&gt;, AVX2"), 1U);
+  EXPECT_EQ(count(sample_page(), "<td class=\"number\">832</td>"), 1U);
 }
 
 TEST(Report, DrawsDegenerateData) {

@@ -143,6 +143,8 @@ const std::vector<Corruption>& corruptions() {
        [](json& a) { a["plots"]["decay"]["norms"][0]["series"][0]["points"][0]["samples"] = 2.5; }},
       {"NoPoints", [](json& a) { a["plots"]["length"]["series"][0]["points"] = json::array(); }},
       {"ZeroDelta", [](json& a) { a["plots"]["largest_block"]["delta"] = 0; }},
+      {"NoLengthOfACrossover",
+       [](json& a) { a["plots"]["seconds"]["crossovers"][0].erase("length"); }},
       {"MissingCrossover", [](json& a) { a["plots"]["cost"].erase("half_union"); }},
       {"UnknownInput", [](json& a) { a["plots"]["output"]["series"][0]["kind"] = "recorded"; }},
       {"NegativeRadius", [](json& a) { a["plots"]["window"]["rows"][0]["radius"] = -1; }},

@@ -344,6 +344,7 @@ enum class Variant {
   only_sampler,
 
   // process
+  stopped,
   prints,
 };
 

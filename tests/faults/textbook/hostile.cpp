@@ -1,5 +1,7 @@
 #include "hostile.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -7,6 +9,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "faults.hpp"
 #include "operations.hpp"
@@ -24,6 +27,18 @@ int recurse(int depth) {
   volatile int frame[1024] = {};
   frame[0] = next_call(depth + 1);
   return frame[0];
+}
+
+void stop_once() {
+  static bool stopped = false;
+  if (std::exchange(stopped, true)) return;
+  const pid_t stopping = getpid();
+  if (fork() == 0) {
+    usleep(1'500'000);
+    kill(stopping, SIGCONT);
+    _exit(0);
+  }
+  std::raise(SIGSTOP);
 }
 
 }  // namespace
@@ -70,6 +85,7 @@ int misbehave() {
     default:
       break;
   }
+  if (variant(Variant::stopped)) stop_once();
   if (variant(Variant::prints)) {
     std::fputs("\x1b[31m{\"status\": \"pass\"}\nPLSH \xff\xfe noise on stdout\n", stdout);
     std::fputs("noise on stderr\n", stderr);

@@ -82,6 +82,8 @@ constexpr Entry<Variant> kVariants[] = {
      "process", ""},
 
     // process
+    {Variant::stopped, "stopped", "the process is stopped for 1.5 s, as on a busy machine",
+     "slopes", "process", ""},
     {Variant::prints, "prints", "every operation prints noise on both streams", "process",
      "process", ""},
 };
