@@ -29,6 +29,7 @@ struct Arguments {
   std::string seed = "1";
   int jobs = 0;
   double case_limit = 20;
+  double shrink = 10;
   std::string out = "plsh-check";
   std::string junit;
   std::string json;
@@ -92,6 +93,7 @@ int run(const Arguments& arguments) {
     options.effort.statistical_seconds = share;
   }
   options.effort.samples = arguments.samples;
+  options.effort.shrink_seconds = arguments.shrink;
   options.seed = read_seed(arguments.seed);
   options.seconds_per_case = arguments.case_limit;
   options.fail_fast = arguments.fail_fast;
@@ -178,6 +180,11 @@ void add_check(CLI::App& app, int& status) {
       ->add_option("--case-limit", arguments->case_limit,
                    "Seconds after which a case counts as hung, 0.1 to 3600")
       ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  command
+      ->add_option("--shrink", arguments->shrink,
+                   "Seconds for making a failing case smaller, 0 (not at all) to 3600")
+      ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   command->add_option("--out", arguments->out, "Folder for counterexamples")->capture_default_str();
   command->add_option("--junit", arguments->junit, "Write the results as JUnit XML to this file");

@@ -116,6 +116,12 @@ TEST_F(Check, TheSameSeedGivesTheSameCounterexample) {
   EXPECT_EQ(read(file("out/slopes.rule.json")), first);
 }
 
+TEST_F(Check, ACaseCanStayAsItWasFound) {
+  const ProcessResult result =
+      check("slopes-reversed", "--quick --property slopes.rule --shrink 0");
+  EXPECT_TRUE(holds(result.out, ", 0 steps smaller than first found")) << result.out;
+}
+
 struct Hostile {
   const char* fault;
   const char* message;
@@ -210,6 +216,7 @@ const WrongUse wrong_uses[] = {
     {"check --impl " PLSH_TEXTBOOK_LIBRARY " --seed -1", "--seed"},
     {"check --impl " PLSH_TEXTBOOK_LIBRARY " --time 0", "--time"},
     {"check --impl " PLSH_TEXTBOOK_LIBRARY " --jobs 0", "--jobs"},
+    {"check --impl " PLSH_TEXTBOOK_LIBRARY " --shrink -1", "--shrink"},
     {"check --impl " PLSH_TEXTBOOK_LIBRARY " --out /proc/x", "--out /proc/x"},
     {"check --impl " PLSH_TEXTBOOK_LIBRARY " --python a:b", "--python"},
     {"check --python module", "--python module is not of the form MODULE:FUNCTION"},

@@ -94,6 +94,7 @@ properties::CheckReport check_fault(const std::string& library, const std::strin
   options.properties = properties;
   options.jobs = jobs;
   options.fail_fast = true;
+  options.effort.shrink_seconds = 0;
   properties::CheckReport report = run_check(options);
   unsetenv("PLSH_TEXTBOOK_FAULT");
   return report;

@@ -28,15 +28,13 @@ rc::Random random_for(std::uint64_t seed, const Property& property, const Family
   return random.split();
 }
 
-constexpr double kShrinkSeconds = 10;
-
 /// Leaves out the members that make no difference, so that those which make the case are seen.
 void leave_out_members(const Property& property, Executor& executor, const Budget& budget,
-                       Counterexample& example, Clock::time_point start) {
+                       Counterexample& example, Clock::time_point start, double seconds) {
   std::vector<std::string> names;
   for (const auto& [name, value] : example.parameters.items()) names.push_back(name);
   for (const std::string& name : names) {
-    if (example.parameters.size() == 1 || seconds_since(start) > kShrinkSeconds) return;
+    if (example.parameters.size() == 1 || seconds_since(start) > seconds) return;
     Case fewer = example.parameters;
     fewer.erase(name);
     try {
@@ -50,7 +48,8 @@ void leave_out_members(const Property& property, Executor& executor, const Budge
 
 /// Follows the shrinks that still fail, until none does or the effort is spent.
 Counterexample shrink(const Property& property, Executor& executor, const Budget& budget,
-                      const Family& family, rc::Shrinkable<Case> found, std::string message) {
+                      const Family& family, rc::Shrinkable<Case> found, std::string message,
+                      double seconds) {
   constexpr int kTries = 600;
   const Clock::time_point start = Clock::now();
   Counterexample example{family.name, found.value(), std::move(message), 0};
@@ -58,7 +57,7 @@ Counterexample shrink(const Property& property, Executor& executor, const Budget
   for (bool smaller = true; smaller;) {
     smaller = false;
     rc::Seq<rc::Shrinkable<Case>> candidates = found.shrinks();
-    while (tries < kTries && seconds_since(start) < kShrinkSeconds) {
+    while (tries < kTries && seconds_since(start) < seconds) {
       const rc::Maybe<rc::Shrinkable<Case>> candidate = candidates.next();
       if (!candidate) break;
       ++tries;
@@ -74,7 +73,7 @@ Counterexample shrink(const Property& property, Executor& executor, const Budget
       break;
     }
   }
-  leave_out_members(property, executor, budget, example, start);
+  leave_out_members(property, executor, budget, example, start, seconds);
   return example;
 }
 
@@ -157,9 +156,10 @@ PropertyResult check_property(const Property& property, Executor& executor,
         case Outcome::Status::failed:
           ++result.cases;
           result.counterexample =
-              property.statistical
+              property.statistical || effort.shrink_seconds == 0
                   ? Counterexample{family.name, drawn.value(), outcome.message, 0}
-                  : shrink(property, executor, budget, family, drawn, outcome.message);
+                  : shrink(property, executor, budget, family, drawn, outcome.message,
+                           effort.shrink_seconds);
           break;
       }
     }
