@@ -1,0 +1,101 @@
+#include <plsh/optimized/cuda/host/executor.hpp>
+#include <plsh/optimized/cuda/host/options.hpp>
+
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+#include "block.hpp"
+#include "sanitizers.hpp"
+
+namespace plsh::optimized::cuda::host {
+
+Position position;
+Block* block;
+
+namespace {
+
+// CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+constexpr int kMostThreads = 1024;
+constexpr int kMostBlocksYZ = 65535;
+constexpr std::size_t kMostSharedBytes = 227 * 1024;  // of sm_90
+
+using Fibers = std::vector<std::unique_ptr<Fiber>>;
+
+Options options;
+
+void check_shape(const KernelLaunch& launch) {
+  const auto require = [&](bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(launch.kernel + ": " + what);
+  };
+  require(launch.threads >= kWarpSize && launch.threads <= kMostThreads &&
+              launch.threads % kWarpSize == 0,
+          "the threads of a block must be a multiple of 32, at most 1024");
+  require(launch.grid.x >= 1 && launch.grid.y >= 1 && launch.grid.z >= 1 &&
+              launch.grid.y <= kMostBlocksYZ && launch.grid.z <= kMostBlocksYZ,
+          "a grid has at least one block, and at most 65535 in y and z");
+  require(launch.shared_bytes <= kMostSharedBytes, "more than 227 KiB of shared memory");
+}
+
+std::vector<BlockIndex> selected_blocks(const KernelLaunch& launch) {
+  std::vector<BlockIndex> result;
+  for (int z = 0; z < launch.grid.z; ++z)
+    for (int y = 0; y < launch.grid.y; ++y)
+      for (int x = 0; x < launch.grid.x; ++x)
+        if (!options.selects || options.selects({x, y, z})) result.push_back({x, y, z});
+  if (result.empty())
+    throw std::invalid_argument(launch.kernel + ": Options::selects is true for no block");
+  return result;
+}
+
+// Two sets of threads, for blocks in turn, so that ThreadSanitizer sees neighbours in the order of
+// execution as unordered. Making a thread is slow, so they are kept.
+Fibers& fibers_of_turn(std::size_t turn, int threads) {
+  static std::array<Fibers, 2> sets;
+  Fibers& fibers = sets[turn % sets.size()];
+  while (fibers.size() < static_cast<std::size_t>(threads))
+    fibers.push_back(std::make_unique<Fiber>("CUDA thread " + std::to_string(fibers.size())));
+  return fibers;
+}
+
+}  // namespace
+
+void run(const KernelLaunch& launch, const std::function<void()>& thread) {
+  if (block != nullptr)
+    throw std::logic_error(launch.kernel + ": launched while another kernel runs");
+  check_shape(launch);
+  const Bookkeeping scope;
+  std::vector<BlockIndex> blocks = selected_blocks(launch);
+  Turns turns(options.schedule);
+  turns.arrange(blocks);
+  // Only the launching thread acquires it, at the end: blocks stay unordered.
+  static char launch_ended;
+  const std::function<void()> body = [&] {
+    thread();
+    release(&launch_ended);
+  };
+  for (std::size_t turn = 0; turn < blocks.size(); ++turn) {
+    Block running(launch, blocks[turn], body, turns, fibers_of_turn(turn, launch.threads));
+    const struct Current {
+      explicit Current(Block* now) { block = now; }
+      ~Current() { block = nullptr; }
+    } current(&running);
+    running.run();
+  }
+  acquire(&launch_ended);
+}
+
+void* shared_array(std::size_t offset, std::size_t bytes, std::size_t alignment, Site site) {
+  const Bookkeeping scope;
+  return block->shared_array(offset, bytes, alignment, site);
+}
+
+void block_barrier(Site site) {
+  const Bookkeeping scope;
+  block->barrier(site);
+}
+
+ScopedOptions::ScopedOptions(Options now) : before_(std::exchange(options, std::move(now))) {}
+ScopedOptions::~ScopedOptions() { options = std::move(before_); }
+
+}  // namespace plsh::optimized::cuda::host
