@@ -1,10 +1,14 @@
-# Warnings, sanitizers and coverage for our own targets, never exported to consumers.
-add_library(plsh_options INTERFACE)
-target_compile_options(plsh_options INTERFACE
+# Warnings, sanitizers and coverage for our own targets, never exported to consumers. The warnings
+# alone are for targets with sanitizers of their own.
+add_library(plsh_warnings INTERFACE)
+target_compile_options(plsh_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
   # GCC 12 reports overlapping copies inside std::string that cannot happen (GCC bug 105329).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<BOOL:${PLSH_WERROR}>:-Werror>)
+
+add_library(plsh_options INTERFACE)
+target_link_libraries(plsh_options INTERFACE plsh_warnings)
 if(PLSH_SANITIZE)
   target_compile_options(plsh_options INTERFACE
     -fsanitize=${PLSH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer

@@ -5,4 +5,5 @@ plsh_find_reference_dependencies()
 plsh_find_optimized_dependencies()
 plsh_find_properties_dependencies()
 
+find_package(Boost 1.74 REQUIRED COMPONENTS context)  # the executor of CUDA kernels
 find_package(Spectra 1.0 REQUIRED CONFIG)

@@ -1,5 +1,6 @@
 // What the executor itself promises: shapes, names, block filter, reports, unwinding.
 #include <gtest/gtest.h>
+#include <plsh/optimized/cuda/device/atomics.cuh>
 #include <plsh/optimized/cuda/device/barrier.cuh>
 #include <plsh/optimized/cuda/device/cp_async.cuh>
 #include <plsh/optimized/cuda/device/indices.cuh>
@@ -80,11 +81,9 @@ TEST(Executor, RefusesShapesThatNoDeviceAccepts) {
     EXPECT_THROW(launch<write_indices>(shape, out.data()), std::invalid_argument);
 }
 
-// write_order races, and means to.
-#if !defined(__SANITIZE_THREAD__)
 __global__ void write_order(int* next, int* order) {
   const int number = block_index().x * block_threads() + thread_index();
-  order[(*next)++] = number;
+  order[atomic_add(next, 1)] = number;
 }
 
 std::vector<int> order_of(Schedule schedule) {
@@ -108,7 +107,6 @@ TEST(Executor, SchedulesAreWhatTheySay) {
   EXPECT_NE(one, numbers);
   EXPECT_EQ(std::set<int>(one.begin(), one.end()), std::set<int>(numbers.begin(), numbers.end()));
 }
-#endif
 
 // out has three numbers for each block.
 __global__ void read_shared(float* out) {
@@ -134,11 +132,9 @@ TEST(Executor, SharedMemoryIsAlignedAndNotInitialized) {
   }
 }
 
-// Threads count up and down together, without an order.
-#if !defined(__SANITIZE_THREAD__)
 struct Counted {
-  explicit Counted(int* count) : count_(count) { ++*count_; }
-  ~Counted() { --*count_; }
+  explicit Counted(int* count) : count_(count) { atomic_add(count_, 1); }
+  ~Counted() { atomic_add(count_, -1); }
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
   int* count_;
@@ -172,7 +168,6 @@ TEST(Executor, AFaultNamesKernelBlockThreadAndLine) {
   launch<return_early<64>>({.grid = {3}, .threads = 64}, &alive);
   EXPECT_EQ(alive, 0);
 }
-#endif
 
 __global__ void throw_in_thread(int thrower) {
   if (thread_index() == thrower) throw std::domain_error("from thread");

@@ -13,19 +13,24 @@ constexpr const char* kBlockBarrier = "block_barrier";
 }  // namespace
 
 Block::Block(const KernelLaunch& launch, BlockIndex index, const Body& body, Turns& turns,
-             const std::vector<std::unique_ptr<Fiber>>& fibers)
+             Resident& resident)
     : launch_(launch),
       index_(index),
       body_(body),
       turns_(turns),
-      fibers_(fibers),
+      resident_(resident),
       memory_(launch.shared_bytes),
       threads_(static_cast<std::size_t>(launch.threads)),
-      warps_(static_cast<std::size_t>(launch.threads / kWarpSize)) {}
+      warps_(static_cast<std::size_t>(launch.threads / kWarpSize)) {
+  while (resident_.threads.size() < threads_.size())
+    resident_.threads.push_back(
+        std::make_unique<Fiber>("CUDA thread " + std::to_string(resident_.threads.size())));
+}
 
 void Block::run() {
   for (int thread = 0; thread < launch_.threads; ++thread)
-    fibers_[static_cast<std::size_t>(thread)]->prepare([this, thread] { run_thread(thread); });
+    resident_.threads[static_cast<std::size_t>(thread)]->prepare(
+        [this, thread] { run_thread(thread); });
   position = {0, launch_.threads, index_, launch_.grid};
   try {
     while (ended_ < launch_.threads) {
@@ -52,12 +57,13 @@ void Block::run_thread(int thread) {
   }
   threads_[static_cast<std::size_t>(thread)].state = State::ended;
   ++ended_;
+  release(&ended_key);
 }
 
 void Block::switch_to(int thread) {
   running_ = thread;
   position.thread = thread;
-  fibers_[static_cast<std::size_t>(thread)]->resume();
+  resident_.threads[static_cast<std::size_t>(thread)]->resume();
 }
 
 // Gives every warp its turn, in which it runs as far as it can. False when nothing happened.
@@ -174,7 +180,7 @@ void Block::wait(const char* what, Site site, const void* object) {
   thread.waits_for = what;
   thread.site = site;
   thread.object = object;
-  fibers_[static_cast<std::size_t>(running_)]->suspend();
+  resident_.threads[static_cast<std::size_t>(running_)]->suspend();
   if (cancelled_) throw Cancelled{};
 }
 

@@ -36,6 +36,14 @@ struct Copy {
   std::size_t valid;  ///< bytes to copy; zeros follow
   int thread;         ///< that issued it
   Site site;
+  const void* line;  ///< the same, as the address of an instruction
+};
+
+/// What blocks that run one after the other share: to ThreadSanitizer, each is a thread.
+struct Resident {
+  std::vector<std::unique_ptr<Fiber>> threads;
+  /// One for the copies of each mbarrier: one for all would order them.
+  std::vector<void*> copy_engines;
 };
 
 class Block {
@@ -44,9 +52,11 @@ class Block {
   /// Combines the operands of the 32 lanes.
   using Perform = void (*)(const std::array<void*, kWarpSize>& operands);
 
-  /// Uses the first launch.threads of `fibers`.
   Block(const KernelLaunch& launch, BlockIndex index, const Body& body, Turns& turns,
-        const std::vector<std::unique_ptr<Fiber>>& fibers);
+        Resident& resident);
+
+  /// Every thread releases it when it ends.
+  static inline char ended_key;
 
   /// Throws the first fault or exception; all threads have ended then.
   void run();
@@ -68,9 +78,10 @@ class Block {
   void cp_async_commit();
   void cp_async_wait(int groups_left);
 
-  void mbarrier_init(Mbarrier* address, int arrivals, Site site);
-  void mbarrier_arrive(Mbarrier* address, int expected_bytes, Site site);
-  void mbarrier_wait(Mbarrier* address, int parity, Site site);
+  // `line` is the site as the address of an instruction.
+  void mbarrier_init(Mbarrier* address, int arrivals, Site site, const void* line);
+  void mbarrier_arrive(Mbarrier* address, int expected_bytes, Site site, const void* line);
+  void mbarrier_wait(Mbarrier* address, int parity, Site site, const void* line);
   void bulk_copy(const Copy& copy, Mbarrier* address);
 
   [[noreturn]] void fail(Site site, const std::string& message) const;
@@ -102,6 +113,7 @@ class Block {
     std::size_t syncs = 0;  // barriers of the warp so far
   };
   struct MbarrierState {
+    std::size_t number;      // of the block's mbarriers
     int arrivals;            // of each phase
     int pending;             // arrivals missing from this phase
     std::int64_t bytes = 0;  // missing from this phase; negative while more came than expected
@@ -128,7 +140,7 @@ class Block {
   void issue(const Copy& copy);
   void complete(const Copy& copy) const;
   bool deliver_bulk_copy();
-  MbarrierState& initialized(Mbarrier* address, Site site);
+  MbarrierState& initialized(Mbarrier* address, Site site, const void* line);
   void end_phase_when_complete(Mbarrier* address, MbarrierState& state, int thread, Site site);
   void* phase_key(Mbarrier* address, int phase) const;
 
@@ -136,7 +148,7 @@ class Block {
   BlockIndex index_;
   const Body& body_;
   Turns& turns_;
-  const std::vector<std::unique_ptr<Fiber>>& fibers_;
+  Resident& resident_;
   BlockMemory memory_;
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;

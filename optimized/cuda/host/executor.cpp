@@ -20,8 +20,6 @@ constexpr int kMostThreads = 1024;
 constexpr int kMostBlocksYZ = 65535;
 constexpr std::size_t kMostSharedBytes = 227 * 1024;  // of sm_90
 
-using Fibers = std::vector<std::unique_ptr<Fiber>>;
-
 Options options;
 
 void check_shape(const KernelLaunch& launch) {
@@ -48,16 +46,6 @@ std::vector<BlockIndex> selected_blocks(const KernelLaunch& launch) {
   return result;
 }
 
-// Two sets of threads, for blocks in turn, so that ThreadSanitizer sees neighbours in the order of
-// execution as unordered. Making a thread is slow, so they are kept.
-Fibers& fibers_of_turn(std::size_t turn, int threads) {
-  static std::array<Fibers, 2> sets;
-  Fibers& fibers = sets[turn % sets.size()];
-  while (fibers.size() < static_cast<std::size_t>(threads))
-    fibers.push_back(std::make_unique<Fiber>("CUDA thread " + std::to_string(fibers.size())));
-  return fibers;
-}
-
 }  // namespace
 
 void run(const KernelLaunch& launch, const std::function<void()>& thread) {
@@ -68,21 +56,21 @@ void run(const KernelLaunch& launch, const std::function<void()>& thread) {
   std::vector<BlockIndex> blocks = selected_blocks(launch);
   Turns turns(options.schedule);
   turns.arrange(blocks);
-  // Only the launching thread acquires it, at the end: blocks stay unordered.
-  static char launch_ended;
-  const std::function<void()> body = [&] {
-    thread();
-    release(&launch_ended);
-  };
+  // What the kernel did happens before what follows the launch; its blocks stay unordered.
+  const struct AtEnd {
+    ~AtEnd() { acquire(&Block::ended_key); }
+  } at_end;
+  // Two sets of threads, for blocks in turn, so that ThreadSanitizer sees neighbours in the order
+  // of execution as unordered. Making a thread is slow, so they are kept.
+  static std::array<Resident, 2> resident;
   for (std::size_t turn = 0; turn < blocks.size(); ++turn) {
-    Block running(launch, blocks[turn], body, turns, fibers_of_turn(turn, launch.threads));
+    Block running(launch, blocks[turn], thread, turns, resident[turn % 2]);
     const struct Current {
       explicit Current(Block* now) { block = now; }
       ~Current() { block = nullptr; }
     } current(&running);
     running.run();
   }
-  acquire(&launch_ended);
 }
 
 void* shared_array(std::size_t offset, std::size_t bytes, std::size_t alignment, Site site) {

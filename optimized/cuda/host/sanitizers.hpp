@@ -29,8 +29,8 @@ extern "C" {
 // What the compiler calls for an access whose size it does not know.
 [[gnu::weak]] void __asan_loadN(const void* at, std::size_t bytes);
 [[gnu::weak]] void __asan_storeN(void* at, std::size_t bytes);
-[[gnu::weak]] void __tsan_read_range(const void* at, std::size_t bytes);
-[[gnu::weak]] void __tsan_write_range(void* at, std::size_t bytes);
+[[gnu::weak]] void __tsan_read_range_pc(const void* at, std::size_t bytes, const void* line);
+[[gnu::weak]] void __tsan_write_range_pc(void* at, std::size_t bytes, const void* line);
 }
 
 namespace plsh::optimized::cuda::host {
@@ -41,14 +41,15 @@ inline constexpr unsigned kOrdersNothing = 1;
 inline bool has_asan() { return __asan_poison_memory_region != nullptr; }
 inline bool has_tsan() { return __tsan_create_fiber != nullptr; }
 
-/// The running thread reads or writes these bytes for the kernel.
-inline void kernel_reads(const void* at, std::size_t bytes) {
+/// The running thread reads or writes these bytes for the kernel, in which `line` is the address
+/// of an instruction.
+inline void kernel_reads(const void* at, std::size_t bytes, const void* line) {
   if (has_asan()) __asan_loadN(at, bytes);
-  if (has_tsan()) __tsan_read_range(at, bytes);
+  if (has_tsan()) __tsan_read_range_pc(at, bytes, line);
 }
-inline void kernel_writes(void* at, std::size_t bytes) {
+inline void kernel_writes(void* at, std::size_t bytes, const void* line) {
   if (has_asan()) __asan_storeN(at, bytes);
-  if (has_tsan()) __tsan_write_range(at, bytes);
+  if (has_tsan()) __tsan_write_range_pc(at, bytes, line);
 }
 
 /// What was done before a release of a key happens before what follows an acquire of it. A key is

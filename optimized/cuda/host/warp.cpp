@@ -232,7 +232,7 @@ void ldmatrix(std::uint32_t* fragment, const void* row, int matrices, bool trans
   MatrixRow mine{fragment, matrices, transposed, {}};
   if (block->running() % kWarpSize < 8 * matrices) {
     block->require_shared(row, 16, 16, "the row of ldmatrix", site);
-    kernel_reads(row, 16);
+    kernel_reads(row, 16, __builtin_return_address(0));
     std::memcpy(mine.bytes.data(), row, 16);
   }
   const Bookkeeping scope;

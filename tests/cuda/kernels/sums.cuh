@@ -81,7 +81,7 @@ __global__ void sum_warp(const int* in, int n, int* sum, unsigned* nonzero, int*
   }
 
   if constexpr (planted == Planted::plain_addition_of_lanes) {
-    if (lane_index() % 16 == 0) sum[0] += value / 2;
+    if (lane_index() % 16 == 0) sum[0] += lane_index() == 0 ? value : 0;
   } else if constexpr (planted == Planted::plain_addition_of_blocks) {
     // The warps of the block take turns.
     for (int warp = 0; warp < block_threads() / kWarpSize; ++warp) {
@@ -112,21 +112,21 @@ __global__ void histogram(const int* in, int n, int* counts, int* most) {
   counts[lane] = count[lane];
 }
 
-/// out = in transposed; in has `rows` rows of `columns`. Blocks of 256 threads for tiles of 32 x
-/// 32; 32 x 33 floats of shared memory.
-inline __global__ void transpose(const float* in, int rows, int columns, float* out) {
-  constexpr int kTile = 32;
+/// out = in transposed; in has `rows` rows of `columns`. A block for each kTile x kTile elements,
+/// kTile <= 32; kTile (kTile + 1) floats of shared memory.
+template <int kTile>
+__global__ void transpose(const float* in, int rows, int columns, float* out) {
   SharedMemory shared;
   auto* const tile = shared.array<float>(kTile * (kTile + 1));
   const int row = block_index().y * kTile;
   const int column = block_index().x * kTile;
   const int lane = lane_index();
   for (int r = warp_index(); r < kTile; r += block_threads() / kWarpSize)
-    if (row + r < rows && column + lane < columns)
+    if (row + r < rows && lane < kTile && column + lane < columns)
       tile[r * (kTile + 1) + lane] = in[(row + r) * columns + column + lane];
   block_barrier();
   for (int c = warp_index(); c < kTile; c += block_threads() / kWarpSize)
-    if (column + c < columns && row + lane < rows)
+    if (column + c < columns && lane < kTile && row + lane < rows)
       out[(column + c) * rows + row + lane] = tile[lane * (kTile + 1) + c];
 }
 
