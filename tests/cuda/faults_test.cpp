@@ -17,16 +17,12 @@
 #include "cases.hpp"
 #include "child.hpp"
 
-extern "C" {
-const char* __asan_default_options() { return "exitcode=12"; }
-const char* __tsan_default_options() { return "exitcode=13:halt_on_error=1:atexit_sleep_ms=0"; }
-}
-
 namespace plsh::optimized::cuda {
 namespace {
 
 using P = Planted;
 
+// As exit statuses; the sanitizers get theirs from sanitizers.cpp.
 enum class Layer { none = 0, values = 10, executor = 11, asan = 12, tsan = 13 };
 using Layers = std::set<Layer>;
 using enum Layer;
