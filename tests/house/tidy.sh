@@ -38,7 +38,8 @@ shared=$({
   "$tool" --version
   cat "$source/.clang-tidy" "$0"
   cd -- "$source"
-  find . \( -name build -o -name .git \) -prune -o -name '*.h' -print0 -o -name '*.hpp' -print0 |
+  find . \( -name build -o -name .git \) -prune -o -name '*.h' -print0 -o -name '*.hpp' -print0 -o \
+    -name '*.cuh' -print0 |
     sort -z | xargs -0 cat
 } | sha256sum)
 

@@ -20,7 +20,7 @@ constexpr int kMostThreads = 1024;
 constexpr int kMostBlocksYZ = 65535;
 constexpr std::size_t kMostSharedBytes = 227 * 1024;  // of sm_90
 
-Options options;
+Options current_options;
 
 void check_shape(const KernelLaunch& launch) {
   const auto require = [&](bool holds, const char* what) {
@@ -40,7 +40,8 @@ std::vector<BlockIndex> selected_blocks(const KernelLaunch& launch) {
   for (int z = 0; z < launch.grid.z; ++z)
     for (int y = 0; y < launch.grid.y; ++y)
       for (int x = 0; x < launch.grid.x; ++x)
-        if (!options.selects || options.selects({x, y, z})) result.push_back({x, y, z});
+        if (!current_options.selects || current_options.selects({x, y, z}))
+          result.push_back({x, y, z});
   if (result.empty())
     throw std::invalid_argument(launch.kernel + ": Options::selects is true for no block");
   return result;
@@ -54,7 +55,7 @@ void run(const KernelLaunch& launch, const std::function<void()>& thread) {
   check_shape(launch);
   const Bookkeeping scope;
   std::vector<BlockIndex> blocks = selected_blocks(launch);
-  Turns turns(options.schedule);
+  Turns turns(current_options.schedule);
   turns.arrange(blocks);
   // What the kernel did happens before what follows the launch; its blocks stay unordered.
   const struct AtEnd {
@@ -83,7 +84,8 @@ void block_barrier(Site site) {
   block->barrier(site);
 }
 
-ScopedOptions::ScopedOptions(Options now) : before_(std::exchange(options, std::move(now))) {}
-ScopedOptions::~ScopedOptions() { options = std::move(before_); }
+ScopedOptions::ScopedOptions(Options options)
+    : before_(std::exchange(current_options, std::move(options))) {}
+ScopedOptions::~ScopedOptions() { current_options = std::move(before_); }
 
 }  // namespace plsh::optimized::cuda::host

@@ -84,67 +84,59 @@ struct MatrixRow {
 
 constexpr std::size_t kRows = 16;
 constexpr std::size_t kColumns = 8;
-constexpr std::size_t kRowBytes = 32;
 
 template <class T>
 T* lane_operands(const std::array<void*, kWarpSize>& operands, std::size_t lane) {
   return static_cast<T*>(operands[lane]);
 }
 
-float element(bf16 x) { return to_float(x); }
-float element(f16 x) { return to_float(x); }
-std::uint32_t element(std::uint8_t x) { return x; }
+float number(bf16 x) { return to_float(x); }
+float number(f16 x) { return to_float(x); }
+std::uint32_t number(std::uint8_t x) { return x; }
 
-// Rows of A, or columns of B, from the registers of the lanes to numbers.
-template <class Element, class Number>
-void unpack(const std::array<std::uint8_t, kRowBytes>& bytes, Number* numbers) {
-  for (std::size_t k = 0; k < kRowBytes / sizeof(Element); ++k) {
-    Element x;
-    std::memcpy(&x, bytes.data() + k * sizeof(Element), sizeof(Element));
-    numbers[k] = element(x);
-  }
-}
-
-template <class Element, class C, class Number>
+template <class Element, class C>
 void multiply(const std::array<void*, kWarpSize>& operands) {
-  constexpr std::size_t kTerms = kRowBytes / sizeof(Element);
-  using Bytes = std::array<std::uint8_t, kRowBytes>;
+  using Number = decltype(number(Element{}));
+  constexpr std::size_t kInRegister = 4 / sizeof(Element);
+  constexpr std::size_t kTerms = 8 * kInRegister;
+  // Calls visit(number, k) for the elements in a register, the first of which is the one at `byte`
+  // of a row of A or a column of B.
+  const auto each_element = [](std::uint32_t bits, std::size_t byte, const auto& visit) {
+    std::array<Element, kInRegister> elements;
+    std::memcpy(elements.data(), &bits, sizeof bits);
+    for (std::size_t e = 0; e < kInRegister; ++e)
+      visit(number(elements[e]), byte / sizeof(Element) + e);
+  };
 
-  std::array<Bytes, kRows> a_bytes;
+  Number a[kRows][kTerms];
   for (std::size_t lane = 0; lane < kWarpSize; ++lane)
     for (std::size_t r = 0; r < 4; ++r)
-      std::memcpy(&a_bytes[lane / 4 + 8 * (r % 2)][16 * (r / 2) + 4 * (lane % 4)],
-                  lane_operands<Product<C>>(operands, lane)->a + r, 4);
-  Number a[kRows][kTerms];
-  for (std::size_t row = 0; row < kRows; ++row) unpack<Element>(a_bytes[row], a[row]);
+      each_element(lane_operands<Product<C>>(operands, lane)->a[r], 16 * (r / 2) + 4 * (lane % 4),
+                   [&](Number x, std::size_t k) { a[lane / 4 + 8 * (r % 2)][k] = x; });
 
   const auto tiles = static_cast<std::size_t>(lane_operands<Product<C>>(operands, 0)->tiles);
   for (std::size_t tile = 0; tile < tiles; ++tile) {
-    std::array<Bytes, kColumns> b_bytes;
-    Number c[kRows][kColumns];
-    const auto each_c = [&](const auto& visit) {
-      for (std::size_t lane = 0; lane < kWarpSize; ++lane)
-        for (std::size_t r = 0; r < 4; ++r)
-          visit(lane_operands<Product<C>>(operands, lane)->c[4 * tile + r],
-                c[lane / 4 + 8 * (r / 2)][2 * (lane % 4) + r % 2]);
-    };
-    for (std::size_t lane = 0; lane < kWarpSize; ++lane)
-      for (std::size_t r = 0; r < 2; ++r)
-        std::memcpy(&b_bytes[lane / 4][16 * r + 4 * (lane % 4)],
-                    lane_operands<Product<C>>(operands, lane)->b + 2 * tile + r, 4);
-    each_c([](const C& of_lane, Number& number) { number = static_cast<Number>(of_lane); });
     // With the columns side by side the compiler multiplies several at once.
     Number b[kTerms][kColumns];
-    for (std::size_t column = 0; column < kColumns; ++column) {
-      Number terms[kTerms];
-      unpack<Element>(b_bytes[column], terms);
-      for (std::size_t k = 0; k < kTerms; ++k) b[k][column] = terms[k];
-    }
-    for (std::size_t row = 0; row < kRows; ++row)
+    for (std::size_t lane = 0; lane < kWarpSize; ++lane)
+      for (std::size_t r = 0; r < 2; ++r)
+        each_element(lane_operands<Product<C>>(operands, lane)->b[2 * tile + r],
+                     16 * r + 4 * (lane % 4), [&](Number x, std::size_t k) { b[k][lane / 4] = x; });
+    for (std::size_t row = 0; row < kRows; ++row) {
+      // Of lanes 4 g to 4 g + 3, which have two columns each.
+      const auto of_lane = [&](std::size_t column) -> C& {
+        const std::size_t lane = 4 * (row % 8) + column / 2;
+        return lane_operands<Product<C>>(operands, lane)->c[4 * tile + 2 * (row / 8) + column % 2];
+      };
+      Number c[kColumns];
+      for (std::size_t column = 0; column < kColumns; ++column)
+        c[column] = static_cast<Number>(of_lane(column));
       for (std::size_t k = 0; k < kTerms; ++k)
         for (std::size_t column = 0; column < kColumns; ++column)
-          c[row][column] += a[row][k] * b[k][column];
-    each_c([](C& of_lane, const Number& number) { of_lane = static_cast<C>(number); });
+          c[column] += a[row][k] * b[k][column];
+      for (std::size_t column = 0; column < kColumns; ++column)
+        of_lane(column) = static_cast<C>(c[column]);
+    }
   }
 }
 
@@ -213,19 +205,19 @@ void sync_warp(Site site) {
 void mma_bf16(float* c, const std::uint32_t* a, const std::uint32_t* b, int tiles, Site site) {
   const Bookkeeping scope;
   Product<float> mine{c, a, b, tiles};
-  block->collective("mma_bf16", &mine, multiply<bf16, float, float>, site);
+  block->collective("mma_bf16", &mine, multiply<bf16, float>, site);
 }
 
 void mma_f16(float* c, const std::uint32_t* a, const std::uint32_t* b, int tiles, Site site) {
   const Bookkeeping scope;
   Product<float> mine{c, a, b, tiles};
-  block->collective("mma_f16", &mine, multiply<f16, float, float>, site);
+  block->collective("mma_f16", &mine, multiply<f16, float>, site);
 }
 
 void mma_u8(std::int32_t* c, const std::uint32_t* a, const std::uint32_t* b, int tiles, Site site) {
   const Bookkeeping scope;
   Product<std::int32_t> mine{c, a, b, tiles};
-  block->collective("mma_u8", &mine, multiply<std::uint8_t, std::int32_t, std::uint32_t>, site);
+  block->collective("mma_u8", &mine, multiply<std::uint8_t, std::int32_t>, site);
 }
 
 void ldmatrix(std::uint32_t* fragment, const void* row, int matrices, bool transposed, Site site) {

@@ -37,10 +37,8 @@ __global__ void sum_tree(const float* in, int n, float* sums, float* out) {
   if constexpr (planted == Planted::barrier_replaced_by_warp_barrier) {
     sync_warp();
   } else if constexpr (planted == Planted::divergent_barrier) {
-    if (t < threads / 2)
-      block_barrier();
-    else
-      block_barrier();
+    if (t < threads / 2) block_barrier();
+    if (t >= threads / 2) block_barrier();
   } else if constexpr (planted != Planted::barrier_missing_after_store) {
     block_barrier();
   }
@@ -71,10 +69,8 @@ __global__ void sum_warp(const int* in, int n, int* sum, unsigned* nonzero, int*
     if constexpr (planted == Planted::lane_missing_in_shuffle)
       if (lane_index() == 31) continue;
     if constexpr (planted == Planted::shuffles_of_different_lines) {
-      if (lane_index() < 16)
-        value += shfl_xor(value, mask);
-      else
-        value += shfl_xor(value, mask);
+      if (lane_index() < 16) value += shfl_xor(value, mask);
+      if (lane_index() >= 16) value += shfl_xor(value, mask);
     } else {
       value += shfl_xor(value, mask);
     }
