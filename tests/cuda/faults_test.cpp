@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <plsh/optimized/cuda/host/fault.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <map>
 #include <ostream>
@@ -161,6 +162,26 @@ TEST_P(Faults, AreFoundByTheLayersNamed) {
     found.insert(fault.found_by.contains(executor) ? executor : kSanitizer);
   }
   EXPECT_EQ(found, expected);
+}
+
+// The address is used, so that the recursion is not turned into a loop.
+int recurse(const volatile int* above) {
+  const volatile int here = *above + 1;
+  return here > 0 ? recurse(&here) + here : 0;
+}
+
+__global__ void overflow_stack(int* out) {
+  const volatile int zero = 0;
+  out[thread_index()] = recurse(&zero);
+}
+
+TEST(Stacks, OverflowHitsTheGuardPage) {
+  const Ending ending = run_in_child([] {
+    GlobalArray<int> out(kWarpSize);
+    launch<overflow_stack>({}, out.data());
+    return 0;
+  });
+  EXPECT_EQ(ending.status, kSanitizer == none ? -SIGSEGV : static_cast<int>(kSanitizer));
 }
 
 INSTANTIATE_TEST_SUITE_P(Planted, Faults, testing::ValuesIn(kFaults),
