@@ -122,10 +122,12 @@ void print_table(const std::vector<const Measurement*>& rows) {
                                          1 / std::log2(static_cast<double>(m->shape.length) /
                                                        static_cast<double>(before->shape.length))));
     before = m;
-    fmt::print("  {:>8}  {:<28}{:>10}{:>13.3f}{:>8}{:>9}{:>9.3g}{:>10}\n", m->shape.length,
+    fmt::print("  {:>8}  {:<28}{:>10}{:>13.3f}{:>8}{:>9}{:>9}{:>10}\n", m->shape.length,
                form_name(*m), seconds(m->seconds), m->seconds / m->useful_pairs * 1e9,
                m->peak_fraction ? fmt::format("{:.3f}", *m->peak_fraction) : "-", growth,
-               m->seconds / fused[m->shape.length],
+               fused.contains(m->shape.length)
+                   ? fmt::format("{:.3g}", m->seconds / fused.at(m->shape.length))
+                   : "-",
                m->error ? fmt::format("{:.2g}", *m->error) : "-");
   }
 }
