@@ -59,6 +59,7 @@ Index first_of_bin(const Binning& binning, Index k) {
   const double part = sum - product;
   const double sum_rest = (product - (sum - part)) + (binning.shift - part);
   const double up = std::ceil(sum);
+  if (up >= 0x1p62) return Index{1} << 62;  // beyond all positions, and perhaps beyond an Index
   // Each rest is at most ulp(sum)/2, and up - sum is a multiple of ulp(sum). So they matter only
   // when sum is an integer, or when both are half an ulp down and just reach the integer below. The
   // sign of a rounded sum of two doubles is that of the exact one.

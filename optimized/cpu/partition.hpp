@@ -20,7 +20,8 @@ struct Binning {
 /// U(x3:x2)) and u = w U(y1:y0), each correctly rounded to double.
 Binning draw(std::uint64_t seed, std::uint32_t head, std::uint64_t sample, double sigma);
 
-/// The least integer >= shift + k width, in exact arithmetic, for 0 <= k and a result below 2^52.
+/// The least integer >= shift + k width for 0 <= k: in exact arithmetic below 2^52, and 2^62 for
+/// all that is larger.
 Index first_of_bin(const Binning& binning, Index k);
 
 /// The first positions of the blocks of 0..length-1, ascending, from 0 on.
