@@ -36,7 +36,7 @@ TEST_P(CpuTarget, PassesTheCheck) {
 
 // The test is compiled for the same targets as the code.
 INSTANTIATE_TEST_SUITE_P(Targets, CpuTarget,
-                         ::testing::ValuesIn(names_of(HWY_TARGETS & hwy::SupportedTargets())),
+                         ::testing::ValuesIn(names_of(HWY_TARGETS& hwy::SupportedTargets())),
                          [](const auto& test) { return test.param; });
 
 TEST(CpuTargets, HoldTheFallback) {

@@ -33,8 +33,8 @@ std::vector<Fault> found_by_property() {
 /// \param properties all of them when empty.
 ProcessResult check(const std::string& fault, const std::string& properties) {
   const auto out = std::filesystem::temp_directory_path() / ("plsh-cpu-fault-" + fault);
-  std::vector<std::string> arguments{
-      "check", "--impl", PLSH_CPU_FAULTY_LIBRARY, "--quick", "--out", out.string()};
+  std::vector<std::string> arguments{"check",   "--impl", PLSH_CPU_FAULTY_LIBRARY,
+                                     "--quick", "--out",  out.string()};
   if (!properties.empty())
     arguments.insert(arguments.end(), {"--property", properties, "--fail-fast", "--jobs", "1"});
   setenv("PLSH_CPU_FAULT", fault.c_str(), 1);  // the children inherit it
