@@ -46,8 +46,8 @@ ProcessResult check(const Sanitizer& sanitizer, const std::string& fault) {
   // A report must end the process, or the case would pass.
   setenv("TSAN_OPTIONS", "halt_on_error=1:exitcode=66", 1);
   setenv("PLSH_CPU_FAULT", fault.c_str(), 1);
-  ProcessResult result = plsh({"check", "--quick", "--impl", sanitizer.library, "--property",
-                               properties, "--out", out.string()});
+  ProcessResult result = plsh({"check", "--quick", "--fail-fast", "--impl", sanitizer.library,
+                               "--property", properties, "--out", out.string()});
   unsetenv("LD_PRELOAD");
   unsetenv("PLSH_CPU_FAULT");
   std::filesystem::remove_all(out);
