@@ -36,7 +36,8 @@ ProcessResult check(const std::string& fault, const std::string& properties) {
   std::vector<std::string> arguments{"check",   "--impl", PLSH_CPU_FAULTY_LIBRARY,
                                      "--quick", "--out",  out.string()};
   if (!properties.empty())
-    arguments.insert(arguments.end(), {"--property", properties, "--fail-fast", "--jobs", "1", "--shrink", "0"});
+    arguments.insert(arguments.end(),
+                     {"--property", properties, "--fail-fast", "--jobs", "1", "--shrink", "0"});
   setenv("PLSH_CPU_FAULT", fault.c_str(), 1);  // the children inherit it
   ProcessResult result = plsh(arguments);
   unsetenv("PLSH_CPU_FAULT");
