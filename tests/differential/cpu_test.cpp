@@ -138,17 +138,68 @@ TEST(CpuAttention, WindowIsThatOfTheReference) {
     }
 }
 
+/// The partitions of one head, for the reference.
+std::vector<Partition> partitions_of(const Sampled& drawn, Index samples) {
+  std::vector<Partition> partitions;
+  for (Index s = 0; s < samples; ++s) partitions.push_back(drawn.partition(0, s));
+  return partitions;
+}
+
+// Groups of rows take turns on chunks of keys when what one of them sees does not fit the cache,
+// and some enter a chunk after its first key.
+TEST(CpuAttention, WideBlocksAreThoseOfTheReference) {
+  Case test(1100, 64, false);
+  const Sampled drawn(1100, {160.0}, 6, 3, 0);
+  test.arguments.block_counts = drawn.counts.view();
+  test.arguments.block_starts = drawn.starts.view();
+  ASSERT_EQ(attention_forward(test.arguments, {}), PLSH_OK);
+  test.expect(
+      reference::sampled_attention_by_definition<double>(test.input, partitions_of(drawn, 6)),
+      test.tolerance(0, 1100 * 6));
+}
+
+// The sums of weights and values pass what f32 holds although the outputs do not: such rows are
+// computed by the definition, in double.
+TEST(CpuAttention, RowsThatOverflowAreThoseOfTheReference) {
+  constexpr double kLarge = 0x1p126;
+  const Sampled drawn(150, {20.0}, 9, 5, 0);
+  for (const bool causal : {false, true})
+    for (const bool sampled : {false, true}) {
+      SCOPED_TRACE(sampled ? "sampled" : "exact");
+      Case test(150, 12, causal);
+      test.arguments.scale = test.input.logit_scale = 0.25;
+      Tensor slopes(Type::f32, {1, 1});
+      slopes.set({0, 0}, 0.0625);
+      if (sampled) {
+        test.arguments.block_counts = drawn.counts.view();
+        test.arguments.block_starts = drawn.starts.view();
+      } else {
+        test.arguments.slopes = slopes.view();
+      }
+      const auto expected =
+          sampled ? reference::sampled_attention_by_definition<double>(test.input,
+                                                                       partitions_of(drawn, 9))
+                  : reference::windowed_alibi_attention<double>(test.input, 16.0, 150);
+      for (Index i = 0; i < 150; ++i)
+        for (Index c = 0; c < 12; ++c)
+          test.value.set({0, i, 0, c}, kLarge * test.input.value(i, c));
+      ASSERT_EQ(attention_forward(test.arguments, {}), PLSH_OK);
+      for (Index i = 0; i < 150; ++i)
+        for (Index c = 0; c < 12; ++c)
+          test.output.set({0, i, 0, c}, test.output.get({0, i, 0, c}) / kLarge);
+      test.expect(expected, test.tolerance(150 * 0.0625, 150 * 9));
+    }
+}
+
 TEST(CpuAttention, SampleBySampleIsTheReference) {
   for (const bool causal : {false, true})
     for (const double sigma : {0.5, 6.0, 300.0}) {
       Case test(150, 12, causal);
       const Sampled drawn(150, {sigma}, 9, 5, 0);
-      std::vector<Partition> partitions;
-      for (Index s = 0; s < 9; ++s) partitions.push_back(drawn.partition(0, s));
       test.arguments.block_counts = drawn.counts.view();
       test.arguments.block_starts = drawn.starts.view();
       const auto expected =
-          reference::sampled_attention_by_definition<double>(test.input, partitions);
+          reference::sampled_attention_by_definition<double>(test.input, partitions_of(drawn, 9));
       for (const bool sample_by_sample : {false, true}) {
         ASSERT_EQ(attention_forward(test.arguments, {sample_by_sample}), PLSH_OK);
         SCOPED_TRACE(sigma);
