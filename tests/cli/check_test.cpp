@@ -200,7 +200,10 @@ std::ostream& operator<<(std::ostream& out, const WrongUse& use) { return out <<
 class CheckWrongUse : public ::testing::TestWithParam<WrongUse> {};
 
 TEST_P(CheckWrongUse, IsNamed) {
-  const ProcessResult result = plsh(words(GetParam().options));
+  std::vector<std::string> arguments = words(GetParam().options);
+  std::replace(arguments.begin(), arguments.end(), std::string("LIBRARY"),
+               std::string(PLSH_TEXTBOOK_LIBRARY));
+  const ProcessResult result = plsh(arguments);
   EXPECT_EQ(result.status, 2);
   EXPECT_TRUE(holds(result.err, GetParam().message)) << result.err;
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
@@ -211,14 +214,14 @@ const WrongUse wrong_uses[] = {
     {"check --impl /nonexistent.so", "--impl /nonexistent.so: there is no such file"},
     {"check --impl /tmp", "/tmp is a folder"},
     {"check --impl /etc/passwd", "cannot load \"/etc/passwd\""},
-    {"check --impl " PLSH_TEXTBOOK_LIBRARY " --property nothing", "unknown property \"nothing\""},
-    {"check --impl " PLSH_TEXTBOOK_LIBRARY " --property slopes.ruler", "known are slopes.rule"},
-    {"check --impl " PLSH_TEXTBOOK_LIBRARY " --seed -1", "--seed"},
-    {"check --impl " PLSH_TEXTBOOK_LIBRARY " --time 0", "--time"},
-    {"check --impl " PLSH_TEXTBOOK_LIBRARY " --jobs 0", "--jobs"},
-    {"check --impl " PLSH_TEXTBOOK_LIBRARY " --shrink -1", "--shrink"},
-    {"check --impl " PLSH_TEXTBOOK_LIBRARY " --out /proc/x", "--out /proc/x"},
-    {"check --impl " PLSH_TEXTBOOK_LIBRARY " --python a:b", "--python"},
+    {"check --impl LIBRARY --property nothing", "unknown property \"nothing\""},
+    {"check --impl LIBRARY --property slopes.ruler", "known are slopes.rule"},
+    {"check --impl LIBRARY --seed -1", "--seed"},
+    {"check --impl LIBRARY --time 0", "--time"},
+    {"check --impl LIBRARY --jobs 0", "--jobs"},
+    {"check --impl LIBRARY --shrink -1", "--shrink"},
+    {"check --impl LIBRARY --out /proc/x", "--out /proc/x"},
+    {"check --impl LIBRARY --python a:b", "--python"},
     {"check --python module", "--python module is not of the form MODULE:FUNCTION"},
     {"replay", "FILE"},
     {"replay /nonexistent.json", "cannot read /nonexistent.json"},
