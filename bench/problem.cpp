@@ -193,9 +193,8 @@ Problem::Problem(const Shape& shape, std::uint64_t seed)
   }
   // The pairs of a window grow with its reach.
   double low = 0;
-  double high = static_cast<double>(shape.length) / shape.sigmas.front();
-  for (const double value : shape.sigmas)
-    high = std::max(high, static_cast<double>(shape.length) / value);
+  double high = static_cast<double>(shape.length) /
+                *std::min_element(shape.sigmas.begin(), shape.sigmas.end());
   for (int k = 0; k < 50; ++k) {
     const double middle = (low + high) / 2;
     (window_pairs(middle) < data.pairs.united ? low : high) = middle;

@@ -3,14 +3,9 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
 
 #include "process.hpp"
+#include "schema.hpp"
 
 namespace plsh::test {
 namespace {
@@ -18,17 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-json read(const fs::path& path) {
-  std::ifstream in(path);
-  return json::parse(in);
-}
-
 bool valid(const json& document) {
-  const json text = read(fs::path(PLSH_SOURCE_DIR) / "bench/schema/bench.schema.json");
-  valijson::Schema schema;
-  valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(text), schema);
-  valijson::Validator validator;
-  return validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
+  return matches_schema(document, "bench/schema/bench.schema.json");
 }
 
 json bench(const std::string& arguments) {
@@ -36,7 +22,7 @@ json bench(const std::string& arguments) {
   const ProcessResult result = plsh(words("bench --json " + file.string() + " " + arguments));
   EXPECT_EQ(result.status, 0) << result.out << result.err;
   EXPECT_EQ(result.err, "");
-  const json document = read(file);
+  const json document = read_json(file);
   fs::remove(file);
   EXPECT_TRUE(valid(document));
   return document;

@@ -12,12 +12,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
 
 #include "process.hpp"
+#include "schema.hpp"
 
 namespace plsh::test {
 namespace {
@@ -54,13 +51,7 @@ class Check : public ::testing::Test {
   }
 
   static bool valid(const json& document, const std::string& schema_name) {
-    const json text =
-        json::parse(read(std::string(PLSH_SOURCE_DIR) + "/properties/schema/" + schema_name));
-    valijson::Schema schema;
-    valijson::SchemaParser(valijson::SchemaParser::kDraft7)
-        .populateSchema(valijson::adapters::NlohmannJsonAdapter(text), schema);
-    valijson::Validator validator;
-    return validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
+    return matches_schema(document, "properties/schema/" + schema_name);
   }
 
   fs::path folder_;

@@ -3,15 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
 
 #include "process.hpp"
+#include "schema.hpp"
 
 namespace plsh::test {
 namespace {
@@ -27,17 +22,8 @@ ProcessResult compare(const std::string& arguments) {
   return run_process("/usr/bin/python3", all);  // the one that has the package python3-torch
 }
 
-json read(const fs::path& path) {
-  std::ifstream in(path);
-  return json::parse(in);
-}
-
 bool valid(const json& document) {
-  const json text = read(fs::path(PLSH_SOURCE_DIR) / "bench/schema/peers.schema.json");
-  valijson::Schema schema;
-  valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(text), schema);
-  valijson::Validator validator;
-  return validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
+  return matches_schema(document, "bench/schema/peers.schema.json");
 }
 
 TEST(Peers, MeasuresWhatThereIsAndNamesWhatIsNot) {
@@ -47,7 +33,7 @@ TEST(Peers, MeasuresWhatThereIsAndNamesWhatIsNot) {
       "--json " +
       file.string());
   ASSERT_EQ(result.status, 0) << result.out << result.err;
-  const json record = read(file);
+  const json record = read_json(file);
   fs::remove(file);
   EXPECT_TRUE(valid(record)) << record;
 

@@ -8,25 +8,21 @@
 #include <string>
 
 #include "../../cli/process.hpp"
+#include "faults.hpp"
+
+// What a test is called must not change from build to build.
+inline std::ostream& operator<<(std::ostream& out, const PlantedFault& fault) {
+  return out << fault.name;
+}
 
 namespace plsh::test {
 namespace {
 
-struct Fault {
-  std::string name;
-  std::string found_by;
-};
-std::ostream& operator<<(std::ostream& out, const Fault& fault) { return out << fault.name; }
-
-const std::vector<Fault> faults{
-#include "faults.inc"
-};
-
 /// The faults that a property finds; the others are for the sanitizers.
-std::vector<Fault> found_by_property() {
-  std::vector<Fault> result;
-  for (const Fault& fault : faults)
-    if (fault.found_by.find('.') != std::string::npos) result.push_back(fault);
+std::vector<PlantedFault> found_by_property() {
+  std::vector<PlantedFault> result;
+  for (const PlantedFault& fault : planted_faults)
+    if (fault.found_by.find('.') != std::string_view::npos) result.push_back(fault);
   return result;
 }
 
@@ -51,18 +47,19 @@ TEST(CpuWithoutFault, Passes) {
   EXPECT_NE(result.out.find("162 pass, 0 fail"), std::string::npos) << result.out;
 }
 
-class CpuFault : public ::testing::TestWithParam<Fault> {};
+class CpuFault : public ::testing::TestWithParam<PlantedFault> {};
 
 TEST_P(CpuFault, IsRejected) {
-  const ProcessResult result = check(GetParam().name, GetParam().found_by);
+  const ProcessResult result =
+      check(std::string(GetParam().name), std::string(GetParam().found_by));
   EXPECT_EQ(result.status, 1) << result.out << result.err;
-  EXPECT_NE(result.out.find("\nFAIL " + GetParam().found_by + "\n"), std::string::npos)
+  EXPECT_NE(result.out.find("\nFAIL " + std::string(GetParam().found_by) + "\n"), std::string::npos)
       << result.out;
 }
 
 INSTANTIATE_TEST_SUITE_P(Check, CpuFault, ::testing::ValuesIn(found_by_property()),
                          [](const auto& test) {
-                           std::string name = test.param.name;
+                           std::string name{test.param.name};
                            for (char& c : name) c = c == '-' ? '_' : c;
                            return name;
                          });

@@ -8,17 +8,10 @@
 #include <string>
 
 #include "../../cli/process.hpp"
+#include "faults.hpp"
 
 namespace plsh::test {
 namespace {
-
-struct Fault {
-  std::string name;
-  std::string found_by;
-};
-const Fault faults[] = {
-#include "faults.inc"
-};
 
 struct Sanitizer {
   std::string name;
@@ -67,10 +60,10 @@ INSTANTIATE_TEST_SUITE_P(Check, CpuSanitizer, ::testing::Values(address, thread)
 void expect_found(const Sanitizer& sanitizer, const std::string& found_by,
                   const std::string& report) {
   bool planted = false;
-  for (const Fault& fault : faults) {
+  for (const PlantedFault& fault : planted_faults) {
     if (fault.found_by != found_by) continue;
     planted = true;
-    const ProcessResult result = check(sanitizer, fault.name);
+    const ProcessResult result = check(sanitizer, std::string(fault.name));
     EXPECT_EQ(result.status, 1) << result.out << result.err;
     EXPECT_NE(result.out.find(report), std::string::npos) << result.out;
   }
